@@ -1,0 +1,257 @@
+//! The graph itself and how it is built.
+//!
+//! Equations that hold at all times and that `verify` checks in the same words:
+//! - `values[v].source == Op(o)` exactly if `ops[o].outputs` contains `v`.
+//! - every input of `ops[o]` is an input, persistent, or an output of some `ops[p]` with `p < o`.
+//! - the types of an op's outputs are what its shape rule gives for its inputs.
+
+use crate::op::{Op, OpId, OpKind, Phase};
+use crate::{Init, Role, ShapeError, Source, TensorType, Value, ValueId};
+use serde::{Deserialize, Serialize};
+
+/// Names a layer of one graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LayerId(pub u32);
+
+/// Where in the model and when in a step an op belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The layer it is reported under.
+    pub layer: Option<LayerId>,
+    /// The part of the step.
+    pub phase: Phase,
+}
+
+/// What is computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    name: String,
+    layers: Vec<String>,
+    values: Vec<Value>,
+    ops: Vec<Op>,
+    outputs: Vec<ValueId>,
+}
+
+impl Site {
+    /// A forward op of a layer.
+    pub fn forward(layer: LayerId) -> Self {
+        Self { layer: Some(layer), phase: Phase::Forward }
+    }
+}
+
+impl Graph {
+    /// A graph without values.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            layers: Vec::new(),
+            values: Vec::new(),
+            ops: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// The model's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the layers, in the order of their creation.
+    pub fn layers(&self) -> &[String] {
+        &self.layers
+    }
+
+    /// The name of one layer.
+    pub fn layer_name(&self, layer: LayerId) -> &str {
+        &self.layers[layer.0 as usize]
+    }
+
+    /// All values.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// All values with their names.
+    pub fn value_ids(&self) -> impl ExactSizeIterator<Item = ValueId> + use<> {
+        (0..self.values.len() as u32).map(ValueId)
+    }
+
+    /// One value.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.index()]
+    }
+
+    /// The type of one value.
+    pub fn tensor(&self, id: ValueId) -> &TensorType {
+        &self.values[id.index()].tensor
+    }
+
+    /// All ops, each after the producers of what it reads.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The ids of all ops.
+    pub fn op_ids(&self) -> impl ExactSizeIterator<Item = OpId> + use<> {
+        (0..self.ops.len() as u32).map(OpId)
+    }
+
+    /// One op.
+    pub fn op(&self, id: OpId) -> &Op {
+        &self.ops[id.index()]
+    }
+
+    /// What the caller may read after a step.
+    pub fn outputs(&self) -> &[ValueId] {
+        &self.outputs
+    }
+
+    /// The values the caller writes before each step.
+    pub fn inputs(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.value_ids().filter(|&id| self.value(id).source == Source::Input)
+    }
+
+    /// The values that live across steps.
+    pub fn persistents(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.value_ids().filter(|&id| matches!(self.value(id).source, Source::Persistent(_)))
+    }
+
+    /// The values of one role.
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = ValueId> + '_ {
+        self.value_ids().filter(move |&id| self.value(id).role == role)
+    }
+
+    /// The first value of that name.
+    pub fn find(&self, name: &str) -> Option<ValueId> {
+        self.value_ids().find(|&id| self.value(id).name == name)
+    }
+
+    /// The number of elements of all values of a persistent role, as `count_params` counts them.
+    pub fn elements_of(&self, role: Role) -> usize {
+        self.persistents()
+            .filter(|&id| self.value(id).role == role)
+            .map(|id| self.tensor(id).shape.elements())
+            .sum()
+    }
+
+    /// Adds a layer name that values and ops can refer to.
+    pub fn add_layer(&mut self, name: impl Into<String>) -> LayerId {
+        self.layers.push(name.into());
+        LayerId(self.layers.len() as u32 - 1)
+    }
+
+    /// Adds a value that the caller writes before each step.
+    pub fn add_input(&mut self, name: impl Into<String>, tensor: TensorType) -> Result<ValueId, ShapeError> {
+        check_reasonable("input", &[], &tensor)?;
+        Ok(self.add_value(name.into(), tensor, Role::Input, Source::Input, None))
+    }
+
+    /// Adds a value that lives across steps.
+    ///
+    /// # Panics
+    /// If the role is not a persistent one.
+    pub fn add_persistent(
+        &mut self,
+        name: impl Into<String>,
+        tensor: TensorType,
+        role: Role,
+        init: Init,
+        layer: Option<LayerId>,
+    ) -> Result<ValueId, ShapeError> {
+        assert!(role.is_persistent(), "{role} does not live across steps");
+        check_reasonable(role.name(), &[], &tensor)?;
+        Ok(self.add_value(name.into(), tensor, role, Source::Persistent(init), layer))
+    }
+
+    /// Adds an op and the values it produces, which get their types from the op's shape rule, their
+    /// roles from the phase (or, for an update, from what it updates) and their names from the layer.
+    pub fn add_op(
+        &mut self,
+        kind: OpKind,
+        inputs: &[ValueId],
+        site: Site,
+    ) -> Result<Vec<ValueId>, ShapeError> {
+        let input_types: Vec<TensorType> = inputs.iter().map(|&id| self.tensor(id).clone()).collect();
+        let output_types = kind.infer(&input_types)?;
+        let id = OpId(self.ops.len() as u32);
+        let mut outputs = Vec::with_capacity(output_types.len());
+        for (index, tensor) in output_types.into_iter().enumerate() {
+            check_reasonable(kind.name(), &input_types, &tensor)?;
+            let updated = kind.updates().into_iter().find(|update| update.output == index);
+            let (name, role) = match updated {
+                Some(update) => {
+                    let old = self.value(inputs[update.input]);
+                    (old.name.clone(), old.role)
+                }
+                None => (self.output_name(&kind, index, site), site.phase.role()),
+            };
+            outputs.push(self.add_value(name, tensor, role, Source::Op(id), site.layer));
+        }
+        self.ops.push(Op {
+            kind,
+            inputs: inputs.to_vec(),
+            outputs: outputs.clone(),
+            layer: site.layer,
+            phase: site.phase,
+        });
+        Ok(outputs)
+    }
+
+    /// Adds an op that has one output.
+    ///
+    /// # Panics
+    /// If the op has several outputs.
+    pub fn add_single(
+        &mut self,
+        kind: OpKind,
+        inputs: &[ValueId],
+        site: Site,
+    ) -> Result<ValueId, ShapeError> {
+        let outputs = self.add_op(kind, inputs, site)?;
+        assert_eq!(outputs.len(), 1, "the op has several outputs");
+        Ok(outputs[0])
+    }
+
+    /// Lets the caller read a value after a step.
+    pub fn add_output(&mut self, value: ValueId) {
+        self.outputs.push(value);
+    }
+
+    /// Gives a value a name of its own instead of the one made from its layer and op.
+    pub fn rename(&mut self, value: ValueId, name: impl Into<String>) {
+        self.values[value.index()].name = name.into();
+    }
+
+    fn output_name(&self, kind: &OpKind, index: usize, site: Site) -> String {
+        let layer = site.layer.map_or("", |layer| self.layer_name(layer));
+        let separator = if layer.is_empty() { "" } else { "/" };
+        match index {
+            0 => format!("{layer}{separator}{}", kind.name()),
+            _ => format!("{layer}{separator}{}.{index}", kind.name()),
+        }
+    }
+
+    fn add_value(
+        &mut self,
+        name: String,
+        tensor: TensorType,
+        role: Role,
+        source: Source,
+        layer: Option<LayerId>,
+    ) -> ValueId {
+        self.values.push(Value { name, tensor, role, source, layer });
+        ValueId(self.values.len() as u32 - 1)
+    }
+}
+
+fn check_reasonable(op: &str, inputs: &[TensorType], tensor: &TensorType) -> Result<(), ShapeError> {
+    let problem = if !tensor.shape.is_reasonable() {
+        format!("{tensor} has more elements than any device can hold")
+    } else if tensor.shape.elements() == 0 {
+        format!("{tensor} has no elements")
+    } else {
+        return Ok(());
+    };
+    Err(ShapeError { op: op.to_string(), inputs: inputs.to_vec(), problem })
+}

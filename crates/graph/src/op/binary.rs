@@ -1,0 +1,36 @@
+//! Functions of two numbers, applied to every pair of elements.
+
+use super::expect::{Inferred, floats, operands};
+use crate::TensorType;
+use serde::{Deserialize, Serialize};
+
+/// `(a, b) -> f(a, b)`, elementwise, both sides stretched to their common shape as NumPy does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Binary {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Subtract,
+    /// `a b`
+    Multiply,
+    /// `a / b`
+    Divide,
+    /// `max(a, b)`
+    Maximum,
+    /// `min(a, b)`
+    Minimum,
+    /// 1 where `a >= b`, else 0.
+    GreaterEqual,
+    /// 1 where `a < b`, else 0.
+    Less,
+}
+
+impl Binary {
+    pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
+        let [a, b] = operands(inputs)?;
+        floats(&[a, b])?;
+        let shape = a.shape.broadcast(&b.shape).ok_or("the shapes cannot be stretched to each other")?;
+        Ok(vec![a.reshaped(shape)])
+    }
+}

@@ -1,0 +1,21 @@
+//! The same elements under another shape.
+
+use super::expect::{Inferred, ensure, operands};
+use crate::{Shape, TensorType};
+use serde::{Deserialize, Serialize};
+
+/// `x -> x` under another shape: a view that moves no bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reshape {
+    /// The shape of the result.
+    pub shape: Shape,
+}
+
+impl Reshape {
+    pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
+        let [x] = operands(inputs)?;
+        let same = self.shape.is_reasonable() && x.shape.elements() == self.shape.elements();
+        ensure(same, || format!("{} and {} differ in their number of elements", x.shape, self.shape))?;
+        Ok(vec![x.reshaped(self.shape.clone())])
+    }
+}
