@@ -1,0 +1,20 @@
+//! The Trace document: what happened to memory.
+//!
+//! A real run, a prediction, a simulation and a foreign log are all traces, so that one profiler and one report serve all of
+//! them. This crate also owns the units every other crate measures memory in: [`Bytes`], [`Offset`], [`Alignment`].
+//!
+//! Definitions, used everywhere in the same words:
+//! - `floor = max over time of live bytes`: no layout can do better.
+//! - `peak = max over time of the highest end of a live block`: what the layout really takes.
+//! - `fragmentation = peak - floor`.
+
+mod bytes;
+mod summary;
+pub mod text;
+mod trace;
+mod verify;
+
+pub use bytes::{Alignment, Bytes, Offset, SizeError};
+pub use summary::{Moment, Summary, summarize};
+pub use trace::{BlockId, Event, Label, LabelId, Time, Trace};
+pub use verify::{TraceError, verify};
