@@ -1,0 +1,12 @@
+//! Devices with limits, arenas mapped on them, and out of memory as a value that carries its evidence.
+//!
+//! The embedded default is the host as a device with a limit: it needs no GPU and is what tests use.
+
+mod arena;
+mod device;
+mod out_of_memory;
+pub mod process;
+
+pub use arena::Arena;
+pub use device::Device;
+pub use out_of_memory::{Holder, OutOfMemory};
