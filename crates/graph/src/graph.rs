@@ -93,7 +93,7 @@ impl Graph {
     }
 
     /// The ids of all ops.
-    pub fn op_ids(&self) -> impl ExactSizeIterator<Item = OpId> + use<> {
+    pub fn op_ids(&self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + use<> {
         (0..self.ops.len() as u32).map(OpId)
     }
 

@@ -1,0 +1,24 @@
+//! The Plan document: when each op runs and where every byte lives.
+//!
+//! In: a graph, and what its kernels need ([`Kernels`]). Out: a [`Plan`] with an offset for every buffer, its peak, its
+//! floor, and a [`verify()`] that proves it by running it on paper. Only a plan that passed becomes a [`VerifiedPlan`], the only
+//! thing `exec` takes.
+//!
+//! Method, one file each: [`order`] the ops, share storage between values and find live ranges ([`buffers`]), [`place()`] the buffers,
+//! [`predict()`] the trace.
+
+pub mod buffers;
+mod kernels;
+pub mod order;
+mod place;
+mod plan;
+mod predict;
+mod usage;
+mod verify;
+
+pub use kernels::{Kernels, bytes_of};
+pub use place::{Interval, Placement, place};
+pub use plan::{Buffer, BufferId, Options, Plan, Residents, plan};
+pub use predict::predict;
+pub use usage::{Holding, Usage, usage};
+pub use verify::{PlanError, VerifiedPlan, verify};

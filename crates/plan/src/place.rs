@@ -1,0 +1,172 @@
+//! Offsets for buffers with known live ranges.
+//!
+//! In: intervals. Out: an offset each, with the floor that no placement can beat.
+//! Method: greedy, each interval at the lowest offset that is free for its whole life, in several orders; then the order that did
+//! best is improved by moving what sticks out on top to the front. Effort is counted in placements, never in seconds.
+
+use plimsoll_trace::{Bytes, Offset};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Something to be placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The steps during which it is live, half-open.
+    pub live: Range<u32>,
+    /// Its size, a multiple of the alignment.
+    pub bytes: Bytes,
+}
+
+/// Where everything goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// For each interval, where it begins.
+    pub offsets: Vec<Offset>,
+    /// The highest end.
+    pub peak: Bytes,
+    /// The most bytes live at once.
+    pub floor: Bytes,
+}
+
+/// How often the best order is improved before giving up.
+const IMPROVEMENTS: usize = 24;
+
+/// Places intervals so that those live at the same step do not overlap.
+pub fn place(intervals: &[Interval]) -> Placement {
+    let floor = floor(intervals);
+    let mut best: Option<(Vec<usize>, Placement)> = None;
+    for order in first_orders(intervals) {
+        let placement = place_in_order(intervals, &order, floor);
+        if best.as_ref().is_none_or(|(_, found)| placement.peak < found.peak) {
+            best = Some((order, placement));
+        }
+    }
+    let (mut order, mut best) = best.expect("there is at least one order");
+    let mut current = best.clone();
+    for _ in 0..IMPROVEMENTS {
+        if best.peak == floor {
+            break;
+        }
+        move_top_to_front(intervals, &current, &mut order);
+        current = place_in_order(intervals, &order, floor);
+        if current.peak < best.peak {
+            best = current.clone();
+        }
+    }
+    best
+}
+
+/// The most bytes live at once.
+pub(crate) fn floor(intervals: &[Interval]) -> Bytes {
+    let mut changes: Vec<(u32, i128)> = Vec::with_capacity(2 * intervals.len());
+    for interval in intervals {
+        changes.push((interval.live.start, i128::from(interval.bytes.0)));
+        changes.push((interval.live.end, -i128::from(interval.bytes.0)));
+    }
+    // Ends sort before starts at the same step: the ranges are half-open.
+    changes.sort_unstable();
+    let mut live = 0;
+    let mut most = 0;
+    for (_, change) in changes {
+        live += change;
+        most = most.max(live);
+    }
+    Bytes(most as u64)
+}
+
+/// Orders that do well on different graphs: large ones first, long-lived ones first, large areas first, and as time goes.
+fn first_orders(intervals: &[Interval]) -> Vec<Vec<usize>> {
+    let duration = |i: usize| u64::from(intervals[i].live.end - intervals[i].live.start);
+    let bytes = |i: usize| intervals[i].bytes.0;
+    let start = |i: usize| intervals[i].live.start;
+    let sorted = |key: &dyn Fn(usize) -> (Reverse<u128>, u32, Reverse<u64>)| {
+        let mut order: Vec<usize> = (0..intervals.len()).collect();
+        order.sort_by_key(|&i| (key(i), i));
+        order
+    };
+    vec![
+        sorted(&|i| (Reverse(u128::from(bytes(i))), start(i), Reverse(duration(i)))),
+        sorted(&|i| (Reverse(u128::from(duration(i))), start(i), Reverse(bytes(i)))),
+        sorted(&|i| (Reverse(u128::from(bytes(i)) * u128::from(duration(i))), start(i), Reverse(0))),
+        sorted(&|i| (Reverse(0), start(i), Reverse(duration(i)))),
+    ]
+}
+
+fn place_in_order(intervals: &[Interval], order: &[usize], floor: Bytes) -> Placement {
+    let mut offsets = vec![Offset::START; intervals.len()];
+    // Placed intervals by their offset, so that one walk over them meets the gaps from low to high.
+    let mut placed: Vec<(u64, u64, usize)> = Vec::with_capacity(intervals.len());
+    let mut peak = Bytes::ZERO;
+    for &index in order {
+        let Interval { live, bytes } = &intervals[index];
+        let mut offset = 0;
+        for &(start, end, other) in &placed {
+            if start >= offset + bytes.0 {
+                break;
+            }
+            let other = &intervals[other].live;
+            if other.start < live.end && live.start < other.end {
+                offset = offset.max(end);
+            }
+        }
+        let at = placed.partition_point(|&(start, ..)| start < offset);
+        placed.insert(at, (offset, offset + bytes.0, index));
+        offsets[index] = Offset(offset);
+        peak = peak.max(Bytes(offset + bytes.0));
+    }
+    Placement { offsets, peak, floor }
+}
+
+/// Moves what ends highest to the front of the order.
+fn move_top_to_front(intervals: &[Interval], placement: &Placement, order: &mut Vec<usize>) {
+    let end = |index: usize| (placement.offsets[index] + intervals[index].bytes).0;
+    let top = (0..order.len()).max_by_key(|&position| (end(order[position]), Reverse(position)));
+    if let Some(position) = top {
+        let index = order.remove(position);
+        order.insert(0, index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn intervals() -> impl Strategy<Value = Vec<Interval>> {
+        let one = (0u32..30, 1u32..20, 1u64..50).prop_map(|(start, length, units)| Interval {
+            live: start..start + length,
+            bytes: Bytes(units * 64),
+        });
+        proptest::collection::vec(one, 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_overlaps_and_the_floor_holds(intervals in intervals()) {
+            let placement = place(&intervals);
+            let mut peak = Bytes::ZERO;
+            for (i, a) in intervals.iter().enumerate() {
+                let (start, end) = (placement.offsets[i], placement.offsets[i] + a.bytes);
+                peak = peak.max(end.distance());
+                for (j, b) in intervals.iter().enumerate().skip(i + 1) {
+                    let together = a.live.start < b.live.end && b.live.start < a.live.end;
+                    let apart = end <= placement.offsets[j] || placement.offsets[j] + b.bytes <= start;
+                    prop_assert!(!together || apart, "{i} and {j} overlap");
+                }
+            }
+            prop_assert_eq!(placement.peak, peak);
+            prop_assert!(placement.floor <= peak);
+            let by_step = (0..60u32).map(|step| intervals.iter().filter(|i| i.live.contains(&step)).map(|i| i.bytes).sum());
+            prop_assert_eq!(placement.floor, by_step.max().unwrap_or(Bytes::ZERO));
+        }
+    }
+
+    #[test]
+    fn nested_lives_fit_without_a_gap() {
+        // A forward and a backward pass: what was made first is needed last.
+        let nested: Vec<Interval> =
+            (0..20).map(|i| Interval { live: i..40 - i, bytes: Bytes(64 * u64::from(i + 1)) }).collect();
+        let placement = place(&nested);
+        assert_eq!(placement.peak, placement.floor);
+    }
+}
