@@ -218,6 +218,11 @@ impl Graph {
         self.outputs.push(value);
     }
 
+    /// Takes away the list of what the caller may read, so that another can be made.
+    pub fn take_outputs(&mut self) -> Vec<ValueId> {
+        std::mem::take(&mut self.outputs)
+    }
+
     /// Gives a value a name of its own instead of the one made from its layer and op.
     pub fn rename(&mut self, value: ValueId, name: impl Into<String>) {
         self.values[value.index()].name = name.into();

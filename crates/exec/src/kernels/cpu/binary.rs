@@ -1,0 +1,47 @@
+//! The CPU kernel of elementwise functions of two numbers.
+
+use super::elementwise::{Side, by_pieces, combine};
+use super::runs::{Runs, segments};
+use super::{Call, KernelError, Types};
+use plimsoll_graph::op::Binary;
+
+pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
+
+pub(super) fn run(op: &Binary, call: Call<'_>) -> Result<(), KernelError> {
+    match op {
+        Binary::Add => apply(call, |a, b| a + b),
+        Binary::Subtract => apply(call, |a, b| a - b),
+        Binary::Multiply => apply(call, |a, b| a * b),
+        Binary::Divide => apply(call, |a, b| a / b),
+        Binary::Maximum => apply(call, f32::max),
+        Binary::Minimum => apply(call, f32::min),
+        Binary::GreaterEqual => apply(call, |a, b| f32::from(a >= b)),
+        Binary::Less => apply(call, |a, b| f32::from(a < b)),
+    }
+    Ok(())
+}
+
+pub(super) fn scratch(_op: &Binary, _types: Types<'_>) -> usize {
+    0
+}
+
+/// Equal shapes make one long row, as does a scalar on either side; everything else makes many.
+fn apply(call: Call<'_>, f: impl Fn(f32, f32) -> f32 + Sync) {
+    let ([a, b], [y]) = (call.inputs, call.outputs) else {
+        unreachable!("the shape rule has checked the inputs")
+    };
+    let runs = Runs::new(a.shape(), b.shape());
+    let sides = [Side::of(a), Side::of(b)];
+    by_pieces(y, |start, y| {
+        for segment in segments(start, y.len(), runs.length) {
+            let [a, b] = [0, 1].map(|operand| match (sides[operand], runs.stays[operand]) {
+                (Side::Run(elements), true) => Side::Same(elements[runs.start(operand, segment.row)]),
+                (side @ Side::Run(_), false) => {
+                    side.cut(runs.start(operand, segment.row) + segment.column, segment.length)
+                }
+                (side, _) => side,
+            });
+            combine(&mut y[segment.at..segment.at + segment.length], a, b, &f);
+        }
+    });
+}

@@ -1,0 +1,35 @@
+//! The CPU kernel of stretching.
+
+use super::copying::{Element, Movement, copy_rows, move_elements};
+use super::elementwise::PIECE;
+use super::runs::{Runs, segments};
+use super::{Call, KernelError, Types};
+use plimsoll_graph::Shape;
+use plimsoll_graph::op::Broadcast;
+use rayon::prelude::*;
+
+/// Of the same size only if nothing is stretched.
+pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+pub(super) fn run(op: &Broadcast, call: Call<'_>) -> Result<(), KernelError> {
+    move_elements(op, &call.inputs[0], &mut call.outputs[0]);
+    Ok(())
+}
+
+pub(super) fn scratch(_op: &Broadcast, _types: Types<'_>) -> usize {
+    0
+}
+
+impl Movement for Broadcast {
+    fn copy<T: Element>(&self, shape: &Shape, x: &[T], y: &mut [T]) {
+        let runs = Runs::new(shape, &self.shape);
+        if !runs.stays[0] {
+            return copy_rows(x, y, runs.length, |row| runs.start(0, row));
+        }
+        y.par_chunks_mut(PIECE).enumerate().for_each(|(piece, y)| {
+            for segment in segments(piece * PIECE, y.len(), runs.length) {
+                y[segment.at..segment.at + segment.length].fill(x[runs.start(0, segment.row)]);
+            }
+        });
+    }
+}

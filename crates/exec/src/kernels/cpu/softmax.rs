@@ -1,0 +1,83 @@
+//! The CPU kernels of softmax, of its logarithm, and of their gradients: a row at a time.
+
+use super::elementwise::{Side, by_rows, combine, largest, sum, sum_pairs};
+use super::exponential::exp;
+use super::{Call, KernelError, Types};
+use plimsoll_graph::op::{LogSoftmax, LogSoftmaxGradient, Softmax, SoftmaxGradient};
+
+pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0), (1, 0)];
+
+pub(super) const IN_PLACE_LOG_SOFTMAX: &[(usize, usize)] = &[(0, 0)];
+
+pub(super) const IN_PLACE_LOG_SOFTMAX_GRADIENT: &[(usize, usize)] = &[(0, 0), (1, 0)];
+
+pub(super) fn run(_op: &Softmax, call: Call<'_>) -> Result<(), KernelError> {
+    map_rows(call, |x, y| {
+        let largest = largest(x.elements(y));
+        combine(y, x, Side::Same(largest), |x, largest| exp(x - largest));
+        let scale = 1.0 / sum(y, |e| e);
+        y.iter_mut().for_each(|y| *y *= scale);
+    });
+    Ok(())
+}
+
+pub(super) fn scratch(_op: &Softmax, _types: Types<'_>) -> usize {
+    0
+}
+
+/// `dx = y (dy - sum(y dy))`
+pub(super) fn run_gradient(_op: &SoftmaxGradient, call: Call<'_>) -> Result<(), KernelError> {
+    map_row_pairs(call, |y, dy, dx| {
+        let common = sum_pairs(y.elements(dx), dy.elements(dx), |y, dy| y * dy);
+        combine(dx, y, dy, |y, dy| y * (dy - common));
+    });
+    Ok(())
+}
+
+pub(super) fn scratch_gradient(_op: &SoftmaxGradient, _types: Types<'_>) -> usize {
+    0
+}
+
+pub(super) fn run_log_softmax(_op: &LogSoftmax, call: Call<'_>) -> Result<(), KernelError> {
+    map_rows(call, |x, y| {
+        let largest = largest(x.elements(y));
+        let log_sum = sum(x.elements(y), |x| exp(x - largest)).ln();
+        combine(y, x, Side::Same(largest), |x, largest| (x - largest) - log_sum);
+    });
+    Ok(())
+}
+
+pub(super) fn scratch_log_softmax(_op: &LogSoftmax, _types: Types<'_>) -> usize {
+    0
+}
+
+/// `dx = dy - e^y sum(dy)`
+pub(super) fn run_log_softmax_gradient(_op: &LogSoftmaxGradient, call: Call<'_>) -> Result<(), KernelError> {
+    map_row_pairs(call, |y, dy, dx| {
+        let total = sum(dy.elements(dx), |dy| dy);
+        combine(dx, y, dy, |y, dy| dy - exp(y) * total);
+    });
+    Ok(())
+}
+
+pub(super) fn scratch_log_softmax_gradient(_op: &LogSoftmaxGradient, _types: Types<'_>) -> usize {
+    0
+}
+
+fn map_rows(call: Call<'_>, work: impl Fn(Side<'_>, &mut [f32]) + Sync) {
+    let ([x], [y]) = (call.inputs, call.outputs) else {
+        unreachable!("the shape rule has checked the inputs")
+    };
+    let (width, x) = (x.shape().last(), Side::of(x));
+    by_rows(y, width, |start, y| work(x.cut(start, width), y));
+}
+
+fn map_row_pairs(call: Call<'_>, work: impl Fn(Side<'_>, Side<'_>, &mut [f32]) + Sync) {
+    let ([a, b], [y]) = (call.inputs, call.outputs) else {
+        unreachable!("the shape rule has checked the inputs")
+    };
+    let (width, a, b) = (a.shape().last(), Side::of(a), Side::of(b));
+    by_rows(y, width, |start, y| work(a.cut(start, width), b.cut(start, width), y));
+}

@@ -1,0 +1,41 @@
+//! Elementwise functions of two numbers, from their definitions.
+
+use super::Tensor;
+use super::tensor::{flat, indices};
+use plimsoll_graph::Shape;
+use plimsoll_graph::op::Binary;
+
+pub(super) fn run(op: &Binary, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    let [a, b] = inputs else { unreachable!("the shape rule has checked the inputs") };
+    let shape = a.shape().broadcast(b.shape()).expect("the shape rule has checked the shapes");
+    let y = indices(&shape).map(|index| apply(*op, stretched(a, &index), stretched(b, &index)));
+    vec![y.collect()]
+}
+
+fn apply(op: Binary, a: f64, b: f64) -> f64 {
+    match op {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        Binary::Maximum => a.max(b),
+        Binary::Minimum => a.min(b),
+        Binary::GreaterEqual => f64::from(a >= b),
+        Binary::Less => f64::from(a < b),
+    }
+}
+
+/// The element that a tensor shows at an index of the shape it is stretched to.
+pub(super) fn stretched(tensor: &Tensor, index: &[usize]) -> f64 {
+    tensor.data[flat(tensor.shape(), &own_index(tensor.shape(), index))]
+}
+
+fn own_index(shape: &Shape, index: &[usize]) -> Vec<usize> {
+    let skipped = index.len() - shape.rank();
+    shape
+        .extents()
+        .iter()
+        .zip(&index[skipped..])
+        .map(|(&extent, &i)| if extent == 1 { 0 } else { i })
+        .collect()
+}

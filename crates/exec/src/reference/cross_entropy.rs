@@ -1,0 +1,116 @@
+//! Cross-entropies, their gradient and accuracy, from their definitions.
+
+use super::Tensor;
+use super::softmax::{log_softmax, softmax};
+use plimsoll_graph::op::{Accuracy, CrossEntropy, CrossEntropyGradient, Targets};
+
+pub(super) fn run(op: &CrossEntropy, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
+    vec![rows(op, predictions, targets).map(|(p, t)| loss(op, p, &t)).collect()]
+}
+
+pub(super) fn run_gradient(op: &CrossEntropyGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    let [predictions, targets, dloss] = inputs else { unreachable!("the shape rule has checked the inputs") };
+    let slopes = rows(&op.0, predictions, targets).map(|(p, t)| slope(&op.0, p, &t));
+    let scaled = slopes.zip(&dloss.data).flat_map(|(slope, d)| slope.into_iter().map(move |s| s * d));
+    vec![scaled.collect()]
+}
+
+pub(super) fn run_accuracy(op: &Accuracy, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
+    let middle = if op.0.from_logits { 0.0 } else { 0.5 };
+    let right: Vec<bool> = rows(&op.0, predictions, targets)
+        .flat_map(|(p, t)| match op.0.targets {
+            Targets::Sparse | Targets::Categorical => vec![first_largest(p) == first_largest(&t)],
+            Targets::Binary => p.iter().zip(&t).map(|(p, t)| (*p > middle) == (*t > 0.5)).collect(),
+        })
+        .collect();
+    vec![vec![right.iter().filter(|right| **right).count() as f64 / right.len() as f64]]
+}
+
+/// Each row of predictions with its row of targets; the number of a class becomes a row that is 1 there.
+fn rows<'t>(
+    op: &CrossEntropy,
+    predictions: &'t Tensor,
+    targets: &'t Tensor,
+) -> impl Iterator<Item = (&'t [f64], Vec<f64>)> {
+    let (classes, sparse) = (predictions.shape().last(), op.targets == Targets::Sparse);
+    predictions.data.chunks_exact(classes).enumerate().map(move |(row, p)| match sparse {
+        true => {
+            let mut one_hot = vec![0.0; classes];
+            one_hot[targets.data[row] as usize] = 1.0;
+            (p, one_hot)
+        }
+        false => (p, targets.data[row * classes..(row + 1) * classes].to_vec()),
+    })
+}
+
+fn loss(op: &CrossEntropy, p: &[f64], t: &[f64]) -> f64 {
+    let minus_sum = |logs: &[f64]| -logs.iter().zip(t).map(|(log, t)| t * log).sum::<f64>();
+    match (op.targets, op.from_logits) {
+        (Targets::Sparse | Targets::Categorical, true) => minus_sum(&log_softmax(p)),
+        (Targets::Sparse, false) => {
+            minus_sum(&log_softmax(&p.iter().map(|p| clipped(*p).ln()).collect::<Vec<_>>()))
+        }
+        (Targets::Categorical, false) => {
+            let sum: f64 = p.iter().sum();
+            minus_sum(&p.iter().map(|p| clipped(p / sum).ln()).collect::<Vec<_>>())
+        }
+        (Targets::Binary, from_logits) => {
+            let one = |p: f64, t: f64| match from_logits {
+                // log(sigmoid(z)) and log(1 - sigmoid(z)) = log(sigmoid(-z))
+                true => t * (-p).exp().ln_1p() + (1.0 - t) * p.exp().ln_1p(),
+                false => -(t * clipped(p).ln() + (1.0 - t) * (1.0 - clipped(p)).ln()),
+            };
+            p.iter().zip(t).map(|(p, t)| one(*p, *t)).sum::<f64>() / p.len() as f64
+        }
+    }
+}
+
+/// The derivative of the row's loss with respect to each prediction.
+fn slope(op: &CrossEntropy, p: &[f64], t: &[f64]) -> Vec<f64> {
+    let of_logits = |logits: &[f64]| -> Vec<f64> {
+        let total: f64 = t.iter().sum();
+        softmax(logits).iter().zip(t).map(|(s, t)| s * total - t).collect()
+    };
+    match (op.targets, op.from_logits) {
+        (Targets::Sparse | Targets::Categorical, true) => of_logits(p),
+        (Targets::Sparse, false) => {
+            let logs: Vec<f64> = p.iter().map(|p| clipped(*p).ln()).collect();
+            of_logits(&logs).iter().zip(p).map(|(d, p)| d * clip_slope(*p) / clipped(*p)).collect()
+        }
+        (Targets::Categorical, false) => {
+            let sum: f64 = p.iter().sum();
+            let shares: Vec<f64> = p.iter().map(|p| p / sum).collect();
+            let dshare: Vec<f64> =
+                shares.iter().zip(t).map(|(share, t)| -t * clip_slope(*share) / clipped(*share)).collect();
+            let common: f64 = dshare.iter().zip(&shares).map(|(d, share)| d * share).sum();
+            dshare.iter().map(|d| (d - common) / sum).collect()
+        }
+        (Targets::Binary, from_logits) => {
+            let count = p.len() as f64;
+            let one = |p: f64, t: f64| match from_logits {
+                true => 1.0 / (1.0 + (-p).exp()) - t,
+                false => clip_slope(p) * ((1.0 - t) / (1.0 - clipped(p)) - t / clipped(p)),
+            };
+            p.iter().zip(t).map(|(p, t)| one(*p, *t) / count).collect()
+        }
+    }
+}
+
+/// The bounds are float32 numbers, as they are in Keras: the upper one is 1 - 2^-23.
+const LOW: f64 = 1e-7f32 as f64;
+const HIGH: f64 = (1.0f32 - 1e-7f32) as f64;
+
+fn clipped(p: f64) -> f64 {
+    p.clamp(LOW, HIGH)
+}
+
+fn clip_slope(p: f64) -> f64 {
+    f64::from((LOW..=HIGH).contains(&p))
+}
+
+fn first_largest(row: &[f64]) -> usize {
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    row.iter().position(|x| *x == largest).expect("no row is empty")
+}

@@ -1,0 +1,127 @@
+//! Elementwise functions of one number and their gradients, from their definitions.
+
+use super::Tensor;
+use plimsoll_graph::op::{Saved, Unary, UnaryGradient};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
+
+pub(super) fn run(op: &Unary, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    vec![inputs[0].data.iter().map(|&x| function(*op, x)).collect()]
+}
+
+pub(super) fn run_gradient(op: &UnaryGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    let [saved, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+    let slope = |saved: f64| match op.0.saved() {
+        Saved::Input => slope_at_input(op.0, saved),
+        Saved::Output => slope_at_output(op.0, saved),
+        Saved::Nothing => constant_slope(op.0),
+    };
+    vec![saved.data.iter().zip(&dy.data).map(|(&saved, dy)| dy * slope(saved)).collect()]
+}
+
+fn function(op: Unary, x: f64) -> f64 {
+    match op {
+        Unary::Relu => x.max(0.0),
+        Unary::Relu6 => x.clamp(0.0, 6.0),
+        Unary::LeakyRelu(slope) => x.max(0.0) + f64::from(slope) * x.min(0.0),
+        Unary::Elu(alpha) => x.max(0.0) + f64::from(alpha) * (x.min(0.0).exp() - 1.0),
+        Unary::Sigmoid => sigmoid(x),
+        Unary::HardSigmoid => (x + 3.0).clamp(0.0, 6.0) / 6.0,
+        Unary::Tanh => x.tanh(),
+        Unary::Swish => x * sigmoid(x),
+        Unary::HardSwish => x * (x + 3.0).clamp(0.0, 6.0) / 6.0,
+        Unary::Gelu => x * normal_distribution(x),
+        Unary::GeluTanh => 0.5 * x * (1.0 + gelu_argument(x).tanh()),
+        Unary::Exp => x.exp(),
+        Unary::Log => x.ln(),
+        Unary::Sqrt => x.sqrt(),
+        Unary::Rsqrt => x.sqrt().recip(),
+        Unary::Square => x.powi(2),
+        Unary::Abs => x.abs(),
+        Unary::Negate => -x,
+        Unary::AddScalar(c) => x + f64::from(c),
+        Unary::MultiplyScalar(c) => x * f64::from(c),
+        Unary::MaximumScalar(c) => x.max(f64::from(c)),
+        Unary::PowerScalar(c) => x.powf(f64::from(c)),
+        Unary::Huber(delta) => match f64::from(delta) {
+            delta if x.abs() <= delta => x.powi(2) / 2.0,
+            delta => delta * x.abs() - delta.powi(2) / 2.0,
+        },
+    }
+}
+
+fn slope_at_input(op: Unary, x: f64) -> f64 {
+    match op {
+        Unary::LeakyRelu(slope) => step(x) + (1.0 - step(x)) * f64::from(slope),
+        Unary::HardSigmoid => step(3.0 - x.abs()) / 6.0,
+        Unary::Swish => sigmoid(x) + x * sigmoid(x) * sigmoid(-x),
+        Unary::HardSwish => f64::from(x >= 3.0) + step(3.0 - x.abs()) * (x / 3.0 + 0.5),
+        Unary::Gelu => normal_distribution(x) + x * (-x * x / 2.0).exp() / (2.0 * PI).sqrt(),
+        Unary::GeluTanh => {
+            let argument_slope = (2.0 / PI).sqrt() * (1.0 + 3.0 * 0.044715 * x.powi(2));
+            let tanh = gelu_argument(x).tanh();
+            0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh.powi(2)) * argument_slope
+        }
+        Unary::Log => 1.0 / x,
+        Unary::Square => 2.0 * x,
+        Unary::Abs => step(x) - step(-x),
+        Unary::MaximumScalar(c) => f64::from(x >= f64::from(c)),
+        Unary::PowerScalar(c) => f64::from(c) * x.powf(f64::from(c) - 1.0),
+        Unary::Huber(delta) => x.clamp(-f64::from(delta), f64::from(delta)),
+        _ => unreachable!("{op:?} does not save its argument"),
+    }
+}
+
+fn slope_at_output(op: Unary, y: f64) -> f64 {
+    match op {
+        Unary::Relu => step(y),
+        Unary::Relu6 => step(y) * step(6.0 - y),
+        // alpha e^x = y + alpha
+        Unary::Elu(alpha) => step(y) + (1.0 - step(y)) * (y + f64::from(alpha)),
+        Unary::Sigmoid => y * (1.0 - y),
+        Unary::Tanh => 1.0 - y.powi(2),
+        Unary::Exp => y,
+        Unary::Sqrt => 0.5 / y,
+        Unary::Rsqrt => -0.5 * y.powi(3),
+        _ => unreachable!("{op:?} does not save its result"),
+    }
+}
+
+fn constant_slope(op: Unary) -> f64 {
+    match op {
+        Unary::Negate => -1.0,
+        Unary::AddScalar(_) => 1.0,
+        Unary::MultiplyScalar(c) => f64::from(c),
+        _ => unreachable!("the slope of {op:?} is not constant"),
+    }
+}
+
+/// 1 above 0, else 0.
+fn step(x: f64) -> f64 {
+    f64::from(x > 0.0)
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn gelu_argument(x: f64) -> f64 {
+    (2.0 / PI).sqrt() * (x + 0.044715 * x.powi(3))
+}
+
+fn normal_distribution(x: f64) -> f64 {
+    0.5 * (1.0 + erf(x * FRAC_1_SQRT_2))
+}
+
+/// `2/sqrt(pi) e^(-x^2) sum of 2^n x^(2n+1) / (1 3 5 ... (2n+1))`: all terms have one sign, so nothing cancels.
+fn erf(x: f64) -> f64 {
+    if x.abs() > 6.0 {
+        return x.signum();
+    }
+    let (mut term, mut sum, mut odd) = (x, x, 1.0);
+    while term.abs() > sum.abs() * 1e-17 {
+        odd += 2.0;
+        term *= 2.0 * x * x / odd;
+        sum += term;
+    }
+    FRAC_2_SQRT_PI * (-x * x).exp() * sum
+}

@@ -1,0 +1,173 @@
+//! Ops that compute each element of the result from the elements at the same place.
+
+use crate::check::{Case, random, random_ids, random_in};
+use plimsoll_exec::reference::{self, Tensor};
+use plimsoll_graph::Shape;
+use plimsoll_graph::op::{BiasAdd, Binary, Dropout, Fill, NotEqual, Unary, UnaryGradient};
+
+#[test]
+fn bias_add() {
+    for (x, c) in [(vec![5, 3], 3), (vec![2, 4, 4, 7], 7), (vec![1000, 40], 40)] {
+        Case::new(BiasAdd {}, [random(&x, 1), random(&[c], 2)]).check();
+    }
+}
+
+const ALL_BINARY: [Binary; 8] = [
+    Binary::Add,
+    Binary::Subtract,
+    Binary::Multiply,
+    Binary::Divide,
+    Binary::Maximum,
+    Binary::Minimum,
+    Binary::GreaterEqual,
+    Binary::Less,
+];
+
+/// Equal, scalar, stretched along leading, trailing, middle and both sides' axes.
+const STRETCHES: &[(&[usize], &[usize])] = &[
+    (&[3, 5], &[3, 5]),
+    (&[], &[]),
+    (&[3, 5], &[]),
+    (&[1], &[1, 1]),
+    (&[1, 1], &[4, 3]),
+    (&[4, 3], &[3]),
+    (&[4, 3], &[4, 1]),
+    (&[2, 1, 1, 3], &[2, 4, 5, 3]),
+    (&[2, 4, 5, 3], &[4, 1, 3]),
+    (&[2, 4, 5], &[1, 4, 1]),
+    (&[4, 1], &[1, 3]),
+    (&[2, 1, 3, 1], &[5, 1, 4]),
+];
+
+#[test]
+fn binary() {
+    for op in ALL_BINARY {
+        for (a, b) in STRETCHES {
+            // Sides whose ranges meet would put some pairs on the kink of a maximum; these differ by 0.2 at least.
+            Case::new(op, [random_in(a, 1, 0.5, 1.5), random_in(b, 2, 1.7, 2.5)]).check();
+            Case::new(op, [random_in(a, 1, -2.5, -1.7), random_in(b, 2, -1.5, -0.5)]).check();
+        }
+        Case::new(op, [random(&[7, 5, 3], 1), random(&[5, 1], 2)]).check_kernel();
+    }
+}
+
+#[test]
+fn binary_on_more_than_one_piece_of_work() {
+    let large = &[3, 7, 1009];
+    for other in [&large[..], &[], &[7, 1009], &[1009], &[3, 7, 1], &[3, 1, 1009], &[7, 1]] {
+        Case::new(Binary::Subtract, [random(large, 1), random(other, 2)]).check_kernel();
+        Case::new(Binary::Subtract, [random(other, 2), random(large, 1)]).check_kernel();
+    }
+}
+
+#[test]
+fn equal_sides_count_as_greater_equal() {
+    let sides = [Tensor::f32([3], [1.0, -0.0, 2.0]), Tensor::f32([3], [1.0, 0.0, 1.0])];
+    Case::new(Binary::GreaterEqual, sides.clone()).check_kernel();
+    Case::new(Binary::Less, sides).check_kernel();
+}
+
+/// Every function with stretches of its domain that keep away from its kinks.
+const ALL_UNARY: &[(Unary, &[(f64, f64)])] = &[
+    (Unary::Relu, &[(-2.0, -0.1), (0.1, 2.0)]),
+    (Unary::Relu6, &[(-2.0, -0.1), (0.1, 5.9), (6.1, 9.0)]),
+    (Unary::LeakyRelu(0.2), &[(-2.0, -0.1), (0.1, 2.0)]),
+    (Unary::LeakyRelu(-0.5), &[(-2.0, -0.1), (0.1, 2.0)]),
+    (Unary::Elu(1.0), &[(-4.0, -0.1), (0.1, 2.0)]),
+    (Unary::Elu(0.3), &[(-4.0, -0.1), (0.1, 2.0)]),
+    (Unary::Sigmoid, &[(-20.0, 20.0), (-1.0, 1.0)]),
+    (Unary::HardSigmoid, &[(-5.0, -3.1), (-2.9, 2.9), (3.1, 5.0)]),
+    (Unary::Tanh, &[(-10.0, 10.0), (-0.1, 0.1)]),
+    (Unary::Swish, &[(-20.0, 20.0), (-1.0, 1.0)]),
+    (Unary::HardSwish, &[(-5.0, -3.1), (-2.9, 2.9), (3.1, 5.0)]),
+    (Unary::Gelu, &[(-8.0, 8.0), (-1.5, 1.5)]),
+    (Unary::GeluTanh, &[(-8.0, 8.0), (-1.5, 1.5)]),
+    (Unary::Exp, &[(-10.0, 1.0)]),
+    (Unary::Log, &[(0.1, 10.0)]),
+    (Unary::Sqrt, &[(0.1, 10.0)]),
+    (Unary::Rsqrt, &[(0.1, 10.0)]),
+    (Unary::Square, &[(-3.0, 3.0)]),
+    (Unary::Abs, &[(-3.0, -0.1), (0.1, 3.0)]),
+    (Unary::Negate, &[(-3.0, 3.0)]),
+    (Unary::AddScalar(1.5), &[(-3.0, 3.0)]),
+    (Unary::MultiplyScalar(-1.5), &[(-3.0, 3.0)]),
+    (Unary::MaximumScalar(0.5), &[(-3.0, 0.4), (0.6, 3.0)]),
+    (Unary::PowerScalar(2.5), &[(0.1, 3.0)]),
+    (Unary::PowerScalar(-1.0), &[(0.5, 3.0)]),
+    (Unary::PowerScalar(3.0), &[(-2.0, 2.0)]),
+    (Unary::Huber(1.0), &[(-3.0, -1.1), (-0.9, 0.9), (1.1, 3.0)]),
+    (Unary::Huber(0.5), &[(-3.0, -0.6), (-0.4, 0.4)]),
+];
+
+#[test]
+fn unary() {
+    for &(op, stretches) in ALL_UNARY {
+        for (seed, &(low, high)) in stretches.iter().enumerate() {
+            let x = random_in(&[17, 5], seed as u64, low, high);
+            Case::new(op, [x]).tolerance(1e-6).check();
+        }
+    }
+    Case::new(Unary::Gelu, [random_in(&[40_000], 1, -3.0, 3.0)]).tolerance(1e-6).check_kernel();
+}
+
+#[test]
+fn unary_gradient_kernels() {
+    for &(op, stretches) in ALL_UNARY {
+        for &(low, high) in stretches {
+            let saved = random_in(&[17, 5], 3, low, high);
+            Case::new(UnaryGradient(op), [saved, random(&[17, 5], 4)]).tolerance(1e-6).check_kernel();
+        }
+    }
+}
+
+#[test]
+fn functions_with_kinks_at_their_kinks() {
+    let x = Tensor::f32([7], [-3.0, -1.0, -0.0, 0.0, 1.0, 3.0, 6.0]);
+    for &(op, _) in ALL_UNARY.iter().filter(|(op, _)| !matches!(op, Unary::Log | Unary::Rsqrt)) {
+        if matches!(op, Unary::Sqrt | Unary::PowerScalar(_)) {
+            continue;
+        }
+        Case::new(op, [x.clone()]).check_kernel();
+        Case::new(UnaryGradient(op), [x.clone(), random(&[7], 1)]).check_kernel();
+    }
+}
+
+#[test]
+fn fill() {
+    for shape in [vec![], vec![3, 4], vec![40_000]] {
+        Case::new(Fill { shape: Shape::new(shape), value: 0.25 }, []).check_kernel();
+    }
+}
+
+#[test]
+fn not_equal() {
+    for shape in [vec![3, 4], vec![40_000]] {
+        Case::new(NotEqual { value: 0 }, [random_ids(&shape, 1, 3)]).check_kernel();
+        Case::new(NotEqual { value: 2 }, [random_ids(&shape, 2, 3)]).check_kernel();
+    }
+    Case::new(NotEqual { value: -1 }, [Tensor::i32([3], [-1.0, 0.0, 1.0])]).check_kernel();
+}
+
+#[test]
+fn dropout() {
+    for (rate, seed) in [(0.0, 1), (0.3, 2), (0.9, u64::MAX)] {
+        for (shape, step) in [(vec![], 1.0), (vec![5, 7], 2.0), (vec![3, 2], 2e9)] {
+            Case::new(Dropout { rate, seed }, [random(&shape, 1), Tensor::i32([], [step])]).check();
+        }
+        Case::new(Dropout { rate, seed }, [random(&[40_001], 1), Tensor::i32([], [3.0])]).check_kernel();
+    }
+}
+
+#[test]
+fn dropout_drops_the_share_it_should_and_differs_from_step_to_step() {
+    let ones = Tensor::f32([40_000], vec![1.0; 40_000]);
+    let mask = |seed: u64, step: f64| {
+        let op = Dropout { rate: 0.25, seed };
+        reference::run(&op.into(), &[&ones, &Tensor::i32([], [step])]).remove(0).data
+    };
+    let dropped = mask(1, 1.0).iter().filter(|y| **y == 0.0).count();
+    assert!((9_700..10_300).contains(&dropped), "{dropped} of 40000");
+    assert_eq!(mask(1, 1.0), mask(1, 1.0));
+    assert_ne!(mask(1, 1.0), mask(1, 2.0));
+    assert_ne!(mask(1, 1.0), mask(2, 1.0));
+}

@@ -1,0 +1,60 @@
+//! Putting layers together in Rust.
+
+use crate::{InputSpec, Layer, Model, Node, NodeRef};
+use plimsoll_graph::{ElementType, Shape};
+use std::collections::HashMap;
+
+/// A model under construction. What is wrong with it is said when it is lowered.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    model: Model,
+    /// How many layers of each kind were added without a name.
+    unnamed: HashMap<&'static str, usize>,
+}
+
+impl Builder {
+    /// A model without layers.
+    pub fn new(name: impl Into<String>) -> Self {
+        let (inputs, nodes, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { model: Model { name: name.into(), inputs, nodes, outputs }, unnamed: HashMap::new() }
+    }
+
+    /// Adds a float32 input; the shape is that of one sample, without the batch.
+    pub fn input(&mut self, shape: impl Into<Shape>) -> NodeRef {
+        self.add_input(shape.into(), ElementType::F32)
+    }
+
+    /// Adds an input of so many int32 token ids a sample.
+    pub fn tokens(&mut self, length: usize) -> NodeRef {
+        self.add_input(Shape::new([length]), ElementType::I32)
+    }
+
+    /// Adds a layer that reads the given results.
+    pub fn add(&mut self, name: impl Into<String>, layer: impl Into<Layer>, inputs: &[NodeRef]) -> NodeRef {
+        self.model.nodes.push(Node { name: name.into(), layer: layer.into(), inputs: inputs.to_vec() });
+        NodeRef::Node(self.model.nodes.len() - 1)
+    }
+
+    /// Adds a layer under the name Keras would give it: its kind, then `_1`, `_2` and so on.
+    pub fn push(&mut self, layer: impl Into<Layer>, inputs: &[NodeRef]) -> NodeRef {
+        let layer = layer.into();
+        let kind = layer.kind();
+        let earlier = self.unnamed.entry(kind).or_insert(0);
+        let name = if *earlier == 0 { kind.to_string() } else { format!("{kind}_{earlier}") };
+        *earlier += 1;
+        self.add(name, layer, inputs)
+    }
+
+    /// The finished model, with one output.
+    pub fn build(mut self, output: NodeRef) -> Model {
+        self.model.outputs = vec![output];
+        self.model
+    }
+
+    fn add_input(&mut self, shape: Shape, element: ElementType) -> NodeRef {
+        let position = self.model.inputs.len();
+        let name = if position == 0 { "x".to_string() } else { format!("x{position}") };
+        self.model.inputs.push(InputSpec { name, shape, element });
+        NodeRef::Input(position)
+    }
+}

@@ -1,0 +1,130 @@
+//! Layers: the table of everything a model can be made of.
+//!
+//! One layer is one file in `layer/`: its settings, named as in Keras's configuration, and how it is lowered to ops.
+//! Parameters are called as Keras calls them, `<layer>/kernel` and so on.
+
+mod activation;
+mod batch_normalization;
+mod bidirectional;
+mod concatenate;
+mod context;
+mod conv2d;
+mod conv2d_transpose;
+mod cropping2d;
+mod dense;
+mod depthwise_conv2d;
+mod dropout;
+mod embedding;
+mod flatten;
+mod global_pooling;
+mod gru;
+mod layer_normalization;
+mod lstm;
+mod merge;
+mod multi_head_attention;
+mod normalization;
+mod permute;
+mod pooling2d;
+mod rescaling;
+mod reshape;
+mod softmax;
+mod up_sampling2d;
+mod zero_padding2d;
+
+pub use activation::Activation;
+pub use batch_normalization::BatchNormalization;
+pub use bidirectional::{Bidirectional, Recurrent};
+pub use concatenate::Concatenate;
+pub use context::{Context, Signal};
+pub use conv2d::Conv2d;
+pub use conv2d_transpose::Conv2dTranspose;
+pub use cropping2d::Cropping2d;
+pub use dense::Dense;
+pub use depthwise_conv2d::DepthwiseConv2d;
+pub use dropout::Dropout;
+pub use embedding::Embedding;
+pub use flatten::Flatten;
+pub use global_pooling::GlobalPooling;
+pub use gru::Gru;
+pub use layer_normalization::LayerNormalization;
+pub use lstm::Lstm;
+pub use merge::Merge;
+pub use multi_head_attention::MultiHeadAttention;
+pub use normalization::Normalization;
+pub use permute::Permute;
+pub use pooling2d::Pooling2d;
+pub use rescaling::Rescaling;
+pub use reshape::Reshape;
+pub use softmax::Softmax;
+pub use up_sampling2d::UpSampling2d;
+pub use zero_padding2d::ZeroPadding2d;
+
+use plimsoll_graph::ShapeError;
+use serde::{Deserialize, Serialize};
+
+/// What lowering a layer gives: its result with the mask that goes on, or what is wrong.
+pub type Lowered = Result<Signal, ShapeError>;
+
+/// Declares the table of layers once, so that a new layer is one line here and one file.
+macro_rules! layers {
+    ($($layer:ident),* $(,)?) => {
+        /// Everything a model can be made of. Settings are documented at each layer's struct.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[allow(missing_docs)]
+        pub enum Layer {
+            $($layer($layer),)*
+        }
+
+        impl Layer {
+            /// The name Keras gives layers of this kind, such as `conv2d`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$layer(layer) => layer.kind(),)*
+                }
+            }
+
+            /// Adds the layer's parameters and ops to the graph.
+            pub fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
+                match self {
+                    $(Self::$layer(layer) => layer.lower(at, inputs),)*
+                }
+            }
+        }
+
+        $(impl From<$layer> for Layer {
+            fn from(layer: $layer) -> Self {
+                Self::$layer(layer)
+            }
+        })*
+    };
+}
+
+layers! {
+    Activation,
+    BatchNormalization,
+    Bidirectional,
+    Concatenate,
+    Conv2d,
+    Conv2dTranspose,
+    Cropping2d,
+    Dense,
+    DepthwiseConv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalPooling,
+    Gru,
+    LayerNormalization,
+    Lstm,
+    Merge,
+    MultiHeadAttention,
+    Normalization,
+    Permute,
+    Pooling2d,
+    Rescaling,
+    Reshape,
+    Softmax,
+    UpSampling2d,
+    ZeroPadding2d,
+}

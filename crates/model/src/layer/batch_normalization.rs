@@ -1,0 +1,89 @@
+//! Batch normalization over all axes but the last.
+
+use super::{Context, Lowered, Signal};
+use plimsoll_graph::op::{BatchNorm, BatchNormInference, Fill, MovingAverage};
+use plimsoll_graph::{Init, ShapeError, TensorType, ValueId};
+use serde::{Deserialize, Serialize};
+
+/// Channels of mean 0 and variance 1, then scaled and moved. In training the statistics are those of the batch,
+/// and their moving averages are kept for inference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchNormalization {
+    /// How much of the old moving average stays.
+    pub momentum: f32,
+    /// Added to the variance.
+    pub epsilon: f32,
+    /// Whether `beta` is added.
+    pub center: bool,
+    /// Whether `gamma` multiplies.
+    pub scale: bool,
+}
+
+impl Default for BatchNormalization {
+    fn default() -> Self {
+        Self { momentum: 0.99, epsilon: 1e-3, center: true, scale: true }
+    }
+}
+
+impl BatchNormalization {
+    /// The same with another epsilon.
+    pub fn epsilon(self, epsilon: f32) -> Self {
+        Self { epsilon, ..self }
+    }
+
+    /// The same with another momentum.
+    pub fn momentum(self, momentum: f32) -> Self {
+        Self { momentum, ..self }
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        "batch_normalization"
+    }
+
+    pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
+        let [x] = at.operands(inputs)?;
+        if x.mask.is_some() && at.is_training() {
+            let problem = "statistics of a batch with padding are not supported";
+            return Err(at.refusal(&[x.value], problem.to_string()));
+        }
+        let channels = at.features(x.value)?;
+        let gamma = scale_or_ones(at, self.scale, channels)?;
+        let beta = center_or_zeros(at, self.center, channels)?;
+        let mean = at.statistic("moving_mean", TensorType::f32([channels]), 0.0)?;
+        let variance = at.statistic("moving_variance", TensorType::f32([channels]), 1.0)?;
+        if !at.is_training() {
+            let norm = BatchNormInference { epsilon: self.epsilon };
+            return Ok(x.with(at.op(norm, &[x.value, gamma, beta, mean, variance])?));
+        }
+        let outputs = at.ops(BatchNorm { epsilon: self.epsilon }, &[x.value, gamma, beta])?;
+        at.update(MovingAverage { momentum: self.momentum }, &[mean, outputs[1]])?;
+        at.update(MovingAverage { momentum: self.momentum }, &[variance, outputs[2]])?;
+        Ok(x.with(outputs[0]))
+    }
+}
+
+/// The parameter `gamma`, or ones where nothing is learned.
+pub(super) fn scale_or_ones(at: &mut Context<'_>, scale: bool, extent: usize) -> Result<ValueId, ShapeError> {
+    learned_or_constant(at, scale.then_some("gamma"), extent, 1.0)
+}
+
+/// The parameter `beta`, or zeros where nothing is learned.
+pub(super) fn center_or_zeros(
+    at: &mut Context<'_>,
+    center: bool,
+    extent: usize,
+) -> Result<ValueId, ShapeError> {
+    learned_or_constant(at, center.then_some("beta"), extent, 0.0)
+}
+
+fn learned_or_constant(
+    at: &mut Context<'_>,
+    name: Option<&str>,
+    extent: usize,
+    value: f32,
+) -> Result<ValueId, ShapeError> {
+    match name {
+        Some(name) => at.parameter(name, [extent], Init::Constant(value)),
+        None => at.op(Fill { shape: [extent].into(), value }, &[]),
+    }
+}

@@ -1,0 +1,60 @@
+//! Dropout.
+
+use super::{Context, Lowered, Signal};
+use plimsoll_graph::op::{self, Binary, Fill};
+use plimsoll_graph::{Shape, ShapeError, ValueId};
+use serde::{Deserialize, Serialize};
+
+/// In training, zeros in the place of so many elements, chosen anew at every step; the others grow to make up for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dropout {
+    /// The probability of dropping an element.
+    pub rate: f32,
+    /// The shape of the random mask, which is stretched over the input; `None` along axes that have the input's extent.
+    pub noise_shape: Option<Vec<Option<usize>>>,
+}
+
+impl Dropout {
+    /// Every element on its own.
+    pub fn new(rate: f32) -> Self {
+        Self { rate, noise_shape: None }
+    }
+
+    /// Whole images of a batch: stochastic depth (Huang et al. 2016).
+    pub fn of_images(rate: f32) -> Self {
+        Self { rate, noise_shape: Some(vec![None, Some(1), Some(1), Some(1)]) }
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        "dropout"
+    }
+
+    pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
+        let [x] = at.operands(inputs)?;
+        if !(0.0..1.0).contains(&self.rate) {
+            return Err(at.refusal(&[x.value], format!("the rate {} is not in [0, 1)", self.rate)));
+        }
+        if !at.is_training() || self.rate == 0.0 {
+            return Ok(x);
+        }
+        let Some(noise_shape) = &self.noise_shape else {
+            return Ok(x.with(drop_elements(at, self.rate, x.value)?));
+        };
+        let extents = at.shape(x.value).extents();
+        if extents.len() != noise_shape.len() {
+            return Err(at.refusal(&[x.value], format!("the noise {noise_shape:?} is of another rank")));
+        }
+        let noise = noise_shape.iter().zip(extents).map(|(noise, &extent)| noise.unwrap_or(extent));
+        let shape = Shape::new(noise.collect::<Vec<_>>());
+        let ones = at.op(Fill { shape, value: 1.0 }, &[])?;
+        let mask = drop_elements(at, self.rate, ones)?;
+        Ok(x.with(at.op(Binary::Multiply, &[x.value, mask])?))
+    }
+}
+
+/// Adds the op that drops elements of any value.
+pub(super) fn drop_elements(at: &mut Context<'_>, rate: f32, x: ValueId) -> Result<ValueId, ShapeError> {
+    let step = at.step()?;
+    let dropout = op::Dropout { rate, seed: at.position() };
+    at.op(dropout, &[x, step])
+}

@@ -1,0 +1,135 @@
+//! From a model to a graph at a batch size.
+
+use crate::layer::{Context, Signal};
+use crate::{InputSpec, Model, Node, NodeRef};
+use plimsoll_graph::{ElementType, Graph, Shape, ShapeError, TensorType};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// What the graph is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Dropout drops, and batch normalization uses and remembers the statistics of the batch.
+    Training,
+    /// The model as a function of its input alone.
+    Inference,
+}
+
+/// Why a model has no graph.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// A batch without samples.
+    #[error("a batch must have at least one sample")]
+    EmptyBatch,
+    /// An input no device can hold.
+    #[error("input `{input}`: {error}")]
+    Input {
+        /// The input's name.
+        input: String,
+        /// What is wrong.
+        error: ShapeError,
+    },
+    /// A layer that does not take what it is given.
+    #[error("layer `{layer}` ({kind}): {error}")]
+    Layer {
+        /// The layer's name.
+        layer: String,
+        /// What it is.
+        kind: &'static str,
+        /// What is wrong, with the shapes.
+        error: ShapeError,
+    },
+    /// A layer that reads something that is not there yet.
+    #[error("layer `{layer}` reads {reference:?}, which does not stand before it")]
+    Reference {
+        /// The layer's name.
+        layer: String,
+        /// What it reads.
+        reference: NodeRef,
+    },
+    /// Two layers or inputs of the same name.
+    #[error("two layers or inputs are called `{name}`")]
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// A model that predicts nothing, or something that does not exist.
+    #[error("the model has no such output")]
+    NoOutput,
+}
+
+impl Model {
+    /// The graph of this model for batches of the given size: the model's inputs, the input `step` if something in it depends
+    /// on the step (dropout does, in training), and the predictions as outputs.
+    pub fn lower(&self, batch: usize, mode: Mode) -> Result<Graph, ModelError> {
+        self.check_names()?;
+        let mut graph = Graph::new(self.name.clone());
+        let inputs = self
+            .inputs
+            .iter()
+            .map(|input| add_input(&mut graph, input, batch))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut results: Vec<Signal> = Vec::with_capacity(self.nodes.len());
+        let mut step = None;
+        for (position, node) in self.nodes.iter().enumerate() {
+            let signals = read(node, &inputs, &results)?;
+            let layer = graph.add_layer(node.name.clone());
+            let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut step);
+            let lowered = node.layer.lower(&mut context, &signals);
+            results.push(lowered.map_err(|error| ModelError::Layer {
+                layer: node.name.clone(),
+                kind: node.layer.kind(),
+                error,
+            })?);
+        }
+        for &output in &self.outputs {
+            graph.add_output(resolve(output, &inputs, &results).ok_or(ModelError::NoOutput)?.value);
+        }
+        match self.outputs.is_empty() {
+            true => Err(ModelError::NoOutput),
+            false => Ok(graph),
+        }
+    }
+
+    fn check_names(&self) -> Result<(), ModelError> {
+        let mut names = HashSet::from(["step"]);
+        let inputs = self.inputs.iter().map(|input| &input.name);
+        for name in inputs.chain(self.nodes.iter().map(|node| &node.name)) {
+            if !names.insert(name) {
+                return Err(ModelError::SameName { name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_input(graph: &mut Graph, input: &InputSpec, batch: usize) -> Result<Signal, ModelError> {
+    if batch == 0 {
+        return Err(ModelError::EmptyBatch);
+    }
+    let shape = Shape::new([&[batch], input.shape.extents()].concat());
+    let added = graph.add_input(input.name.clone(), TensorType::new(input.element, shape));
+    let value = added.map_err(|error| ModelError::Input { input: input.name.clone(), error })?;
+    Ok(Signal { value, mask: None })
+}
+
+fn read(node: &Node, inputs: &[Signal], results: &[Signal]) -> Result<Vec<Signal>, ModelError> {
+    let find = |&reference: &NodeRef| {
+        let missing = || ModelError::Reference { layer: node.name.clone(), reference };
+        resolve(reference, inputs, results).ok_or_else(missing)
+    };
+    node.inputs.iter().map(find).collect()
+}
+
+fn resolve(reference: NodeRef, inputs: &[Signal], results: &[Signal]) -> Option<Signal> {
+    match reference {
+        NodeRef::Input(position) => inputs.get(position).copied(),
+        NodeRef::Node(position) => results.get(position).copied(),
+    }
+}
+
+/// The type of the counter that dropout reads.
+pub(crate) fn step_type() -> TensorType {
+    TensorType::new(ElementType::I32, Shape::scalar())
+}

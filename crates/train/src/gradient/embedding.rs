@@ -1,0 +1,10 @@
+//! The gradient of looking up rows: each row of the table gets the sum of what was read from it. Ids carry none.
+
+use super::{Backward, Contributions};
+use plimsoll_graph::op::{Embedding, EmbeddingGradient};
+
+pub(crate) fn gradient(_op: &Embedding, at: &mut Backward<'_>) -> Contributions {
+    let (table, ids, dy) = (at.input(0), at.input(1), at.gradient());
+    let rows = at.shape(table)[0];
+    Ok(vec![Some(at.single(EmbeddingGradient { rows }, &[ids, dy])?), None])
+}
