@@ -1,0 +1,75 @@
+//! How a command fails: what is wrong, evidence, a hint, and an exit code.
+
+use crate::table::Table;
+use plimsoll::model::zoo::ZooError;
+use plimsoll::{JobError, OverBudget};
+use std::process::ExitCode;
+
+/// Something that ends a command.
+pub struct Failure {
+    /// What is wrong, in a line.
+    pub message: String,
+    /// What shows it, in as many lines as it takes.
+    pub evidence: String,
+    /// What would help.
+    pub hint: Option<String>,
+    /// 1 for a problem found, 2 for bad usage or input.
+    pub code: u8,
+}
+
+impl Failure {
+    /// Bad usage or input.
+    pub fn usage(message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { message: message.into(), evidence: String::new(), hint, code: 2 }
+    }
+
+    /// Prints it to stderr and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        eprintln!("error: {}", self.message);
+        if !self.evidence.is_empty() {
+            eprintln!("\n{}", self.evidence);
+        }
+        if let Some(hint) = self.hint {
+            eprintln!("hint: {hint}");
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        let code = match &error {
+            JobError::Model(_) | JobError::Train(_) | JobError::Data(_) => 2,
+            JobError::OverBudget(_)
+            | JobError::OutOfMemory(_)
+            | JobError::Plan(_)
+            | JobError::Step { .. }
+            | JobError::NotFinite { .. }
+            | JobError::BrokenPromise { .. } => 1,
+        };
+        let evidence =
+            if let JobError::OverBudget(over) = &error { live_at_the_floor(over) } else { String::new() };
+        Self { message: error.to_string(), evidence, hint: error.hint(), code }
+    }
+}
+
+impl From<ZooError> for Failure {
+    fn from(error: ZooError) -> Self {
+        Self::usage(error.to_string(), Some("`plimsoll zoo` lists the models and their options".to_string()))
+    }
+}
+
+fn live_at_the_floor(over: &OverBudget) -> String {
+    let usage = &over.usage;
+    let mut table = Table::new(["live at the floor", "role", "size"]).right(2);
+    let largest = over.largest(6);
+    for holding in largest {
+        table.row([holding.value.clone(), holding.role.to_string(), holding.bytes.to_string()]);
+    }
+    let rest = &usage.live[largest.len()..];
+    if !rest.is_empty() {
+        let bytes: plimsoll::Bytes = rest.iter().map(|holding| holding.bytes).sum();
+        table.row([format!("and {} more", rest.len()), String::new(), bytes.to_string()]);
+    }
+    format!("{}\n(during {} of {})\n", table.print(), usage.worst_op, usage.worst_layer)
+}

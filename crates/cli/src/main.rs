@@ -1,0 +1,28 @@
+//! The `plimsoll` command. stdout carries data, stderr everything else; an error is printed once, here.
+//!
+//! Exit codes: 0 done or fits, 1 does not fit or found a problem, 2 bad usage or input.
+
+mod arguments;
+mod chart;
+mod failure;
+mod inspect;
+mod specification;
+mod table;
+mod train;
+mod zoo;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Train(arguments) => train::run(&arguments),
+        Command::Zoo(arguments) => zoo::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,142 @@
+//! The command line as a person uses it: good input, bad input, exit codes, what goes to which stream.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn plimsoll(arguments: &str) -> Output {
+    let words = arguments.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_plimsoll")).args(words).output().expect("the binary runs")
+}
+
+fn json(arguments: &str) -> Value {
+    let output = plimsoll(&format!("{arguments} --json"));
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+}
+
+/// A failure: exit code, nothing on stdout, and every expected piece of text on stderr.
+fn fails(arguments: &str, code: i32, expected: &[&str]) {
+    let output = plimsoll(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments}: {stderr}");
+    assert!(output.stdout.is_empty(), "{arguments}: {}", String::from_utf8_lossy(&output.stdout));
+    for piece in expected {
+        assert!(stderr.contains(piece), "{arguments}: no `{piece}` in\n{stderr}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+#[test]
+fn training_on_digits_keeps_its_promise_and_learns() {
+    let outcome = json("train cnn --data digits --memory 8MiB --epochs 12");
+    let number = |key: &str| outcome[key].as_f64().unwrap_or_else(|| panic!("no {key} in {outcome:#}"));
+    assert_eq!(number("planned_peak_bytes"), number("measured_peak_bytes"));
+    assert!(number("planned_peak_bytes") <= f64::from(8 << 20));
+    assert!(number("accuracy") >= 0.97, "{outcome:#}");
+    assert_eq!(number("steps"), f64::from(1437u32 * 12).div_euclid(32.0) + 1.0);
+    assert!(number("loss").is_finite() && number("seconds_per_step") > 0.0 && number("peak_rss_bytes") > 0.0);
+}
+
+#[test]
+fn a_run_is_the_same_every_time_and_with_any_number_of_threads() {
+    let loss = |more: &str| json(&format!("train lenet --data digits --steps 20 {more}"))["loss"].clone();
+    let first = loss("--threads 1");
+    assert_eq!(first, loss("--threads 1"));
+    assert_eq!(first, loss("--threads 3"));
+    assert_eq!(first, loss("--threads 2 --poison"));
+    assert_ne!(first, loss("--seed 1"));
+}
+
+#[test]
+fn inspecting_gives_figures_that_add_up() {
+    let report = json("inspect resnet50@64 --batch 4");
+    let roles = report["by_role"].as_object().unwrap().values();
+    assert_eq!(
+        roles.map(|bytes| bytes.as_u64().unwrap()).sum::<u64>(),
+        report["floor_bytes"].as_u64().unwrap()
+    );
+    assert!(report["floor_bytes"].as_u64() <= report["peak_bytes"].as_u64());
+    assert_eq!(report["parameters"], 23_608_202);
+    assert_eq!(report["trainable_parameters"], 23_555_082);
+    let layers = report["layers"].as_array().unwrap();
+    let sum: u64 = layers.iter().map(|layer| layer["parameters"].as_u64().unwrap()).sum();
+    assert_eq!(sum, 23_608_202);
+}
+
+#[test]
+fn the_text_of_inspect_names_what_people_look_for() {
+    let output = plimsoll("inspect cnn --batch 8");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for piece in
+        ["as written", "+ in place", "floor", "activations", "optimizer state", "largest layers", "conv2d"]
+    {
+        assert!(text.contains(piece), "no `{piece}` in\n{text}");
+    }
+}
+
+#[test]
+fn the_zoo_lists_what_can_be_named() {
+    let models = json("zoo");
+    let names: Vec<&str> =
+        models["models"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
+    for name in ["mlp", "cnn", "lenet", "resnet20", "resnet50", "vgg16", "mobilenet_v2", "mobilenet_v3_large"]
+    {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    for name in ["efficientnet_b0", "densenet121", "unet", "lstm", "bilstm", "transformer"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(String::from_utf8(plimsoll("zoo").stdout).unwrap().contains("23,608,202"));
+}
+
+#[test]
+fn unknown_words_are_answered_with_known_ones() {
+    fails("inspect resnet51", 2, &["there is no model `resnet51`", "resnet50"]);
+    fails("inspect resnet50@224,colour=3", 2, &["no option `colour`", "classes"]);
+    fails("inspect cnn --optimizer adma", 2, &["no optimizer `adma`", "adam"]);
+    fails("inspect cnn --loss least", 2, &["no loss `least`"]);
+    fails("train cnn --data digit", 2, &["no data set `digit`", "hint:", "digits"]);
+}
+
+#[test]
+fn impossible_requests_are_refused_with_the_reason() {
+    fails("inspect resnet50@0", 2, &["size"]);
+    fails("inspect cnn --batch 0", 2, &["at least one sample"]);
+    fails("inspect cnn --batch 99999999999", 2, &["more elements than any device can hold"]);
+    fails("inspect cnn --batch many", 2, &["many"]);
+    fails("train cnn --memory 8bananas", 2, &["`bananas` is no unit of memory", "512MiB"]);
+    fails("train cnn --epochs 0", 2, &["0 epochs"]);
+    fails("train cnn --learning-rate -1", 2, &["no learning rate"]);
+    fails("train cnn --threads 0", 2, &["threads"]);
+    fails("inspect", 2, &["MODEL"]);
+}
+
+#[test]
+fn data_that_does_not_fit_the_model_is_refused() {
+    fails(
+        "train cnn@32 --data digits",
+        2,
+        &["the model takes f32[32,32,3]", "f32[8,8,1]", "hint:", "cnn@8,channels=1"],
+    );
+    fails("train cnn@8,channels=1,classes=4 --data digits", 2, &["10 classes", "predicts 4"]);
+    fails("train lstm --data digits", 2, &["the model takes i32[64]"]);
+}
+
+#[test]
+fn a_budget_below_the_floor_says_what_is_live_and_what_helps() {
+    fails("train mlp --data digits --memory 100KiB", 1, &["the floor", "live at the floor", "hint:"]);
+    fails(
+        "train cnn@8,channels=1 --batch 512 --memory 3MiB",
+        1,
+        &["the budget is 3.00 MiB", "live at the floor", "--batch"],
+    );
+}
+
+#[test]
+fn a_loss_that_explodes_stops_the_run_and_names_the_first_bad_value() {
+    fails(
+        "train mlp --data digits --optimizer sgd --learning-rate 1e38",
+        1,
+        &["step ", "not finite", "hint:"],
+    );
+}

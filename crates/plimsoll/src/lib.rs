@@ -1,0 +1,32 @@
+//! Plimsoll trains deep-learning models inside a memory budget given in bytes.
+//!
+//! This is the Rust door. A [`Job`] says what to train; [`Job::prepare`] plans it, so that its peak is known; a [`Trainer`] runs
+//! it, and its measured peak is the planned one, to the byte.
+//!
+//! ```
+//! use plimsoll::model::zoo;
+//! use plimsoll::{Bytes, Job};
+//!
+//! let prepared = Job::new(zoo::find("mlp@64")?, 32).prepare()?;
+//! assert!(prepared.plan().peak < Bytes::mib(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod batches;
+pub mod data;
+mod init;
+mod job;
+mod over_budget;
+mod trainer;
+
+pub use job::{Job, JobError, Prepared};
+pub use over_budget::{OverBudget, Remedy};
+pub use trainer::{Outcome, Progress, Run, Trainer};
+
+pub use plimsoll_graph as graph;
+pub use plimsoll_memory as memory;
+pub use plimsoll_model as model;
+pub use plimsoll_plan as plan;
+pub use plimsoll_trace as trace;
+pub use plimsoll_trace::Bytes;
+pub use plimsoll_train as train;

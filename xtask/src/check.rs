@@ -1,0 +1,192 @@
+//! The parts of the check: which commands they are, and how they run one after the other.
+
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs `parts` in order, up to the first failure, and sums up.
+pub(crate) fn run(parts: &[Part]) -> ExitCode {
+    let nextest = Invocation::new("nextest --version").succeeds_quietly();
+    let outcomes = run_parts(parts, nextest, Invocation::succeeds);
+    let failed = outcomes.iter().find_map(|outcome| outcome.failed.as_ref());
+    if let Some(invocation) = failed {
+        eprintln!("\nfailed; to repeat it:\n  {invocation}");
+    }
+    println!();
+    for outcome in &outcomes {
+        println!("{outcome}");
+    }
+    for part in &parts[outcomes.len()..] {
+        println!("{:<8} not run", part.name());
+    }
+    if failed.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// One part of the check.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Part {
+    Fmt,
+    Clippy,
+    Test,
+    Doc,
+}
+
+impl Part {
+    /// The parts in the order they run: those that fail fast stand first.
+    pub(crate) const ALL: [Part; 4] = [Part::Fmt, Part::Clippy, Part::Test, Part::Doc];
+
+    /// The word that follows `--only`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Part::Fmt => "fmt",
+            Part::Clippy => "clippy",
+            Part::Test => "test",
+            Part::Doc => "doc",
+        }
+    }
+
+    fn invocations(self, nextest: bool) -> Vec<Invocation> {
+        match self {
+            Part::Fmt => vec![Invocation::new("fmt --all --check")],
+            Part::Clippy => vec![Invocation::new("clippy --workspace --all-targets -- -D warnings")],
+            // nextest runs tests of different crates at the same time, but no documentation tests.
+            Part::Test if nextest => {
+                vec![Invocation::new("nextest run --workspace"), Invocation::new("test --workspace --doc")]
+            }
+            Part::Test => vec![Invocation::new("test --workspace")],
+            Part::Doc => vec![
+                Invocation::new("doc --workspace --no-deps").with_variable("RUSTDOCFLAGS", "-D warnings"),
+            ],
+        }
+    }
+}
+
+/// A call of cargo at the root of the repository.
+#[derive(Clone, Debug, PartialEq)]
+struct Invocation {
+    /// What follows `cargo`; no argument contains a space.
+    line: &'static str,
+    /// An environment variable and its value.
+    variable: Option<(&'static str, &'static str)>,
+}
+
+impl Invocation {
+    fn new(line: &'static str) -> Self {
+        Self { line, variable: None }
+    }
+
+    fn with_variable(self, name: &'static str, value: &'static str) -> Self {
+        Self { variable: Some((name, value)), ..self }
+    }
+
+    fn command(&self) -> Command {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask stands in the repository");
+        let mut command = Command::new("cargo");
+        command.current_dir(root).args(self.line.split_whitespace()).envs(self.variable);
+        command
+    }
+
+    fn succeeds(&self) -> bool {
+        match self.command().status() {
+            Ok(status) => status.success(),
+            Err(error) => {
+                eprintln!("error: cargo does not start: {error}");
+                false
+            }
+        }
+    }
+
+    fn succeeds_quietly(&self) -> bool {
+        let status = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+}
+
+/// As one types it into a shell.
+impl fmt::Display for Invocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((name, value)) = self.variable {
+            write!(f, "{name}=\"{value}\" ")?;
+        }
+        write!(f, "cargo {}", self.line)
+    }
+}
+
+/// How a part ended.
+struct Outcome {
+    part: Part,
+    elapsed: Duration,
+    /// The command that failed.
+    failed: Option<Invocation>,
+}
+
+/// One line of the summary.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.failed.is_some() { "FAILED" } else { "ok" };
+        write!(f, "{:<8} {verdict:<7} {:>7.1} s", self.part.name(), self.elapsed.as_secs_f64())
+    }
+}
+
+/// The outcomes of the parts that ran: all of them, or those up to the first failure.
+fn run_parts(parts: &[Part], nextest: bool, succeeds: impl Fn(&Invocation) -> bool) -> Vec<Outcome> {
+    let start = Instant::now();
+    let mut outcomes = Vec::new();
+    for &part in parts {
+        let part_start = Instant::now();
+        let succeeds_under_headline = |invocation: &Invocation| {
+            eprintln!("\n== {} · {:.1} s so far · {invocation}", part.name(), start.elapsed().as_secs_f64());
+            succeeds(invocation)
+        };
+        let failed = part.invocations(nextest).into_iter().find(|step| !succeeds_under_headline(step));
+        let stop = failed.is_some();
+        outcomes.push(Outcome { part, elapsed: part_start.elapsed(), failed });
+        if stop {
+            break;
+        }
+    }
+    outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// The commands that run, and the one that fails, where those that contain `fails` do.
+    fn run_where(nextest: bool, fails: &str) -> (Vec<String>, Option<String>) {
+        let ran = RefCell::new(Vec::new());
+        let outcomes = run_parts(&Part::ALL, nextest, |invocation| {
+            ran.borrow_mut().push(invocation.to_string());
+            !invocation.line.contains(fails)
+        });
+        let failed = outcomes.last().and_then(|outcome| outcome.failed.as_ref()).map(Invocation::to_string);
+        (ran.into_inner(), failed)
+    }
+
+    #[test]
+    fn every_part_runs_in_order() {
+        let expected = [
+            "cargo fmt --all --check",
+            "cargo clippy --workspace --all-targets -- -D warnings",
+            "cargo test --workspace",
+            "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps",
+        ];
+        assert_eq!(run_where(false, "nothing"), (expected.map(str::to_owned).to_vec(), None));
+    }
+
+    #[test]
+    fn nextest_leaves_documentation_tests_to_cargo() {
+        let (ran, failed) = run_where(true, "nothing");
+        assert_eq!(ran[2..4], ["cargo nextest run --workspace", "cargo test --workspace --doc"]);
+        assert_eq!((ran.len(), failed), (5, None));
+    }
+
+    #[test]
+    fn the_first_failure_ends_the_check() {
+        let (ran, failed) = run_where(true, "nextest");
+        assert_eq!(ran.len(), 3);
+        assert_eq!(failed.as_deref(), Some("cargo nextest run --workspace"));
+    }
+}
