@@ -2,11 +2,15 @@
 //!
 //! The embedded default is the host as a device with a limit: it needs no GPU and is what tests use.
 
+mod allocator;
 mod arena;
 mod device;
 mod out_of_memory;
 pub mod process;
 
+pub use allocator::{
+    Address, Allocator, Block, FreeError, Refusal, RegionId, Regions, Simulated, Statistics,
+};
 pub use arena::Arena;
 pub use device::Device;
 pub use out_of_memory::{Holder, OutOfMemory};
