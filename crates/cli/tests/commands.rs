@@ -63,6 +63,20 @@ fn inspecting_gives_figures_that_add_up() {
     assert_eq!(sum, 23_608_202);
 }
 
+/// The promise at full size: the planned peak is below what TensorFlow needs (969 MiB of live tensors, measured with Adam in
+/// float32), a real step runs at exactly that peak, and the whole process takes at most 64 MiB more.
+#[test]
+fn a_step_of_resnet50_runs_at_its_planned_peak() {
+    let planned = json("inspect resnet50@224 --batch 8")["peak_bytes"].as_u64().unwrap();
+    assert!(planned < 969 << 20, "{planned}");
+    let outcome =
+        json(&format!("train resnet50@224 --data synthetic --batch 8 --steps 1 --memory {planned}"));
+    assert_eq!(outcome["planned_peak_bytes"], planned);
+    assert_eq!(outcome["measured_peak_bytes"], planned);
+    let resident = outcome["peak_rss_bytes"].as_u64().unwrap();
+    assert!(resident <= planned + (64 << 20), "{resident} for {planned}");
+}
+
 #[test]
 fn the_text_of_inspect_names_what_people_look_for() {
     let output = plimsoll("inspect cnn --batch 8");

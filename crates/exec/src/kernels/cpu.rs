@@ -106,56 +106,56 @@ pub fn run(kind: &OpKind, call: Call<'_>) -> Result<(), KernelError> {
 pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], threads: usize) -> usize {
     let types = Types { inputs, outputs, threads };
     match kind {
-        OpKind::MatMul(op) => matmul::scratch(op, types),
         OpKind::Conv2d(op) => conv2d::scratch(op, types),
         OpKind::Conv2dFilterGradient(op) => conv2d::scratch_filter_gradient(op, types),
         OpKind::TransposedConv2d(op) => transposed_conv2d::scratch(op, types),
-        OpKind::DepthwiseConv2d(op) => depthwise_conv2d::scratch(op, types),
-        OpKind::DepthwiseConv2dInputGradient(op) => depthwise_conv2d::scratch_input_gradient(op, types),
         OpKind::DepthwiseConv2dFilterGradient(op) => depthwise_conv2d::scratch_filter_gradient(op, types),
-        OpKind::BiasAdd(op) => bias_add::scratch(op, types),
-        OpKind::Pool2d(op) => pool2d::scratch(op, types),
         OpKind::MaxPool2dGradient(op) => pool2d::scratch_max_gradient(op, types),
-        OpKind::AveragePool2dGradient(op) => pool2d::scratch_average_gradient(op, types),
         OpKind::BatchNorm(op) => batch_norm::scratch(op, types),
         OpKind::BatchNormInference(op) => batch_norm::scratch_inference(op, types),
         OpKind::BatchNormGradient(op) => batch_norm::scratch_gradient(op, types),
-        OpKind::MovingAverage(op) => moving_average::scratch(op, types),
-        OpKind::LayerNorm(op) => layer_norm::scratch(op, types),
         OpKind::LayerNormGradient(op) => layer_norm::scratch_gradient(op, types),
-        OpKind::Dropout(op) => dropout::scratch(op, types),
-        OpKind::Unary(op) => unary::scratch(op, types),
-        OpKind::UnaryGradient(op) => unary::scratch_gradient(op, types),
-        OpKind::Binary(op) => binary::scratch(op, types),
-        OpKind::Softmax(op) => softmax::scratch(op, types),
-        OpKind::SoftmaxGradient(op) => softmax::scratch_gradient(op, types),
-        OpKind::LogSoftmax(op) => softmax::scratch_log_softmax(op, types),
-        OpKind::LogSoftmaxGradient(op) => softmax::scratch_log_softmax_gradient(op, types),
-        OpKind::Broadcast(op) => broadcast::scratch(op, types),
-        OpKind::Concat(op) => concat::scratch(op, types),
-        OpKind::Slice(op) => slice::scratch(op, types),
-        OpKind::Pad(op) => pad::scratch(op, types),
-        OpKind::Reshape(op) => reshape::scratch(op, types),
-        OpKind::Transpose(op) => transpose::scratch(op, types),
-        OpKind::Embedding(op) => embedding::scratch(op, types),
-        OpKind::EmbeddingGradient(op) => embedding::scratch_gradient(op, types),
         OpKind::Reduce(op) => reduce::scratch(op, types),
         OpKind::ReduceMaxGradient(op) => reduce::scratch_max_gradient(op, types),
-        OpKind::Upsample2d(op) => upsample2d::scratch(op, types),
-        OpKind::Upsample2dGradient(op) => upsample2d::scratch_gradient(op, types),
         OpKind::Attention(op) => attention::scratch(op, types),
         OpKind::AttentionGradient(op) => attention::scratch_gradient(op, types),
-        OpKind::Lstm(op) => lstm::scratch(op, types),
         OpKind::LstmGradient(op) => lstm::scratch_gradient(op, types),
-        OpKind::Gru(op) => gru::scratch(op, types),
         OpKind::GruGradient(op) => gru::scratch_gradient(op, types),
-        OpKind::Cast(op) => cast::scratch(op, types),
-        OpKind::NotEqual(op) => not_equal::scratch(op, types),
-        OpKind::CrossEntropy(op) => cross_entropy::scratch(op, types),
-        OpKind::CrossEntropyGradient(op) => cross_entropy::scratch_gradient(op, types),
-        OpKind::Accuracy(op) => cross_entropy::scratch_accuracy(op, types),
-        OpKind::Fill(op) => fill::scratch(op, types),
-        OpKind::Update(op) => update::scratch(op, types),
+        OpKind::MatMul(_)
+        | OpKind::DepthwiseConv2d(_)
+        | OpKind::DepthwiseConv2dInputGradient(_)
+        | OpKind::BiasAdd(_)
+        | OpKind::Pool2d(_)
+        | OpKind::AveragePool2dGradient(_)
+        | OpKind::MovingAverage(_)
+        | OpKind::LayerNorm(_)
+        | OpKind::Dropout(_)
+        | OpKind::Unary(_)
+        | OpKind::UnaryGradient(_)
+        | OpKind::Binary(_)
+        | OpKind::Softmax(_)
+        | OpKind::SoftmaxGradient(_)
+        | OpKind::LogSoftmax(_)
+        | OpKind::LogSoftmaxGradient(_)
+        | OpKind::Broadcast(_)
+        | OpKind::Concat(_)
+        | OpKind::Slice(_)
+        | OpKind::Pad(_)
+        | OpKind::Reshape(_)
+        | OpKind::Transpose(_)
+        | OpKind::Embedding(_)
+        | OpKind::EmbeddingGradient(_)
+        | OpKind::Upsample2d(_)
+        | OpKind::Upsample2dGradient(_)
+        | OpKind::Lstm(_)
+        | OpKind::Gru(_)
+        | OpKind::Cast(_)
+        | OpKind::NotEqual(_)
+        | OpKind::CrossEntropy(_)
+        | OpKind::CrossEntropyGradient(_)
+        | OpKind::Accuracy(_)
+        | OpKind::Fill(_)
+        | OpKind::Update(_) => 0,
     }
 }
 
@@ -163,21 +163,10 @@ pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], thr
 /// input later. Each pair on its own is allowed; a kernel lists two pairs with different outputs only if both may happen together.
 pub fn in_place(kind: &OpKind) -> &'static [(usize, usize)] {
     match kind {
-        OpKind::MatMul(_) => matmul::IN_PLACE,
-        OpKind::Conv2d(_) => conv2d::IN_PLACE,
-        OpKind::Conv2dFilterGradient(_) => conv2d::IN_PLACE_FILTER_GRADIENT,
-        OpKind::TransposedConv2d(_) => transposed_conv2d::IN_PLACE,
-        OpKind::DepthwiseConv2d(_) => depthwise_conv2d::IN_PLACE,
-        OpKind::DepthwiseConv2dInputGradient(_) => depthwise_conv2d::IN_PLACE_INPUT_GRADIENT,
-        OpKind::DepthwiseConv2dFilterGradient(_) => depthwise_conv2d::IN_PLACE_FILTER_GRADIENT,
         OpKind::BiasAdd(_) => bias_add::IN_PLACE,
-        OpKind::Pool2d(_) => pool2d::IN_PLACE,
-        OpKind::MaxPool2dGradient(_) => pool2d::IN_PLACE_MAX_GRADIENT,
-        OpKind::AveragePool2dGradient(_) => pool2d::IN_PLACE_AVERAGE_GRADIENT,
         OpKind::BatchNorm(_) => batch_norm::IN_PLACE,
         OpKind::BatchNormInference(_) => batch_norm::IN_PLACE_INFERENCE,
         OpKind::BatchNormGradient(_) => batch_norm::IN_PLACE_GRADIENT,
-        OpKind::MovingAverage(_) => moving_average::IN_PLACE,
         OpKind::LayerNorm(_) => layer_norm::IN_PLACE,
         OpKind::LayerNormGradient(_) => layer_norm::IN_PLACE_GRADIENT,
         OpKind::Dropout(_) => dropout::IN_PLACE,
@@ -193,14 +182,8 @@ pub fn in_place(kind: &OpKind) -> &'static [(usize, usize)] {
         OpKind::Slice(_) => slice::IN_PLACE,
         OpKind::Pad(_) => pad::IN_PLACE,
         OpKind::Reshape(_) => reshape::IN_PLACE,
-        OpKind::Transpose(_) => transpose::IN_PLACE,
-        OpKind::Embedding(_) => embedding::IN_PLACE,
-        OpKind::EmbeddingGradient(_) => embedding::IN_PLACE_GRADIENT,
         OpKind::Reduce(_) => reduce::IN_PLACE,
         OpKind::ReduceMaxGradient(_) => reduce::IN_PLACE_MAX_GRADIENT,
-        OpKind::Upsample2d(_) => upsample2d::IN_PLACE,
-        OpKind::Upsample2dGradient(_) => upsample2d::IN_PLACE_GRADIENT,
-        OpKind::Attention(_) => attention::IN_PLACE,
         OpKind::AttentionGradient(_) => attention::IN_PLACE_GRADIENT,
         OpKind::Lstm(_) => lstm::IN_PLACE,
         OpKind::LstmGradient(_) => lstm::IN_PLACE_GRADIENT,
@@ -208,11 +191,28 @@ pub fn in_place(kind: &OpKind) -> &'static [(usize, usize)] {
         OpKind::GruGradient(_) => gru::IN_PLACE_GRADIENT,
         OpKind::Cast(_) => cast::IN_PLACE,
         OpKind::NotEqual(_) => not_equal::IN_PLACE,
-        OpKind::CrossEntropy(_) => cross_entropy::IN_PLACE,
         OpKind::CrossEntropyGradient(_) => cross_entropy::IN_PLACE_GRADIENT,
-        OpKind::Accuracy(_) => cross_entropy::IN_PLACE_ACCURACY,
-        OpKind::Fill(_) => fill::IN_PLACE,
-        OpKind::Update(_) => update::IN_PLACE,
+        OpKind::MatMul(_)
+        | OpKind::Conv2d(_)
+        | OpKind::Conv2dFilterGradient(_)
+        | OpKind::TransposedConv2d(_)
+        | OpKind::DepthwiseConv2d(_)
+        | OpKind::DepthwiseConv2dInputGradient(_)
+        | OpKind::DepthwiseConv2dFilterGradient(_)
+        | OpKind::Pool2d(_)
+        | OpKind::MaxPool2dGradient(_)
+        | OpKind::AveragePool2dGradient(_)
+        | OpKind::MovingAverage(_)
+        | OpKind::Transpose(_)
+        | OpKind::Embedding(_)
+        | OpKind::EmbeddingGradient(_)
+        | OpKind::Upsample2d(_)
+        | OpKind::Upsample2dGradient(_)
+        | OpKind::Attention(_)
+        | OpKind::CrossEntropy(_)
+        | OpKind::Accuracy(_)
+        | OpKind::Fill(_)
+        | OpKind::Update(_) => &[],
     }
 }
 

@@ -8,3 +8,29 @@ mod movement;
 mod reductions;
 mod sequences;
 mod updates;
+
+/// Every op of the table in `graph/src/op.rs` is named by a case in one of these files.
+#[test]
+fn every_op_has_a_case() {
+    let table = include_str!("../../../graph/src/op.rs");
+    let cases = [
+        include_str!("elementwise.rs"),
+        include_str!("images.rs"),
+        include_str!("movement.rs"),
+        include_str!("reductions.rs"),
+        include_str!("sequences.rs"),
+        include_str!("updates.rs"),
+    ];
+    let rows = table.split("op_kinds! {").nth(1).expect("the table is there").split('}').next().unwrap();
+    let ops: Vec<&str> =
+        rows.lines().filter_map(|row| row.trim().split(" = ").next()).filter(|op| !op.is_empty()).collect();
+    assert!(ops.len() >= 50, "{ops:?}");
+    for op in ops {
+        let named = |case: &&str| {
+            case.contains(&format!("{op} "))
+                || case.contains(&format!("{op}("))
+                || case.contains(&format!("{op}::"))
+        };
+        assert!(cases.iter().any(|case| named(&case)), "{op} has no case");
+    }
+}

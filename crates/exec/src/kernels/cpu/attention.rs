@@ -16,8 +16,6 @@ use std::ops::Range;
 /// How many positions one task takes at a time.
 const BLOCK: usize = 64;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
 /// `dk` and `dv` are written last, and each block of them needs only its own keys and values.
 pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(1, 1), (2, 2)];
 

@@ -1,7 +1,7 @@
 //! The CPU kernel of adding a bias.
 
 use super::elementwise::{Side, by_rows, combine};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::BiasAdd;
 
 pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
@@ -13,8 +13,4 @@ pub(super) fn run(_op: &BiasAdd, call: Call<'_>) -> Result<(), KernelError> {
     let (x, bias) = (Side::of(x), bias.f32());
     by_rows(y, bias.len(), |start, y| combine(y, x.cut(start, y.len()), Side::Run(bias), |x, b| x + b));
     Ok(())
-}
-
-pub(super) fn scratch(_op: &BiasAdd, _types: Types<'_>) -> usize {
-    0
 }

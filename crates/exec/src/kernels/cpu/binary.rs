@@ -2,7 +2,7 @@
 
 use super::elementwise::{Side, by_pieces, combine};
 use super::runs::{Runs, segments};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::Binary;
 
 pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
@@ -19,10 +19,6 @@ pub(super) fn run(op: &Binary, call: Call<'_>) -> Result<(), KernelError> {
         Binary::Less => apply(call, |a, b| f32::from(a < b)),
     }
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Binary, _types: Types<'_>) -> usize {
-    0
 }
 
 /// Equal shapes make one long row, as does a scalar on either side; everything else makes many.

@@ -3,7 +3,7 @@
 use super::copying::{Element, Movement, copy_rows, move_elements};
 use super::elementwise::PIECE;
 use super::runs::{Runs, segments};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Broadcast;
 use rayon::prelude::*;
@@ -14,10 +14,6 @@ pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 pub(super) fn run(op: &Broadcast, call: Call<'_>) -> Result<(), KernelError> {
     move_elements(op, &call.inputs[0], &mut call.outputs[0]);
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Broadcast, _types: Types<'_>) -> usize {
-    0
 }
 
 impl Movement for Broadcast {

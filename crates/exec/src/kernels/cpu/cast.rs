@@ -1,7 +1,7 @@
 //! The CPU kernels of casts. Elements of the same size can be cast in place: the output then holds the bits of the argument.
 
 use super::elementwise::PIECE;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use crate::kernels::{Input, Output};
 use half::f16;
 use plimsoll_graph::ElementType;
@@ -39,10 +39,6 @@ pub(super) fn run(op: &Cast, call: Call<'_>) -> Result<(), KernelError> {
         (Bf16, F16) => halves_to_halves(x, y, |x| f16_from_f32(f32_from_bf16(x))),
     }
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Cast, _types: Types<'_>) -> usize {
-    0
 }
 
 fn floats_to_floats(x: &Input, y: &mut Output, f: impl Fn(f32) -> f32 + Sync) {

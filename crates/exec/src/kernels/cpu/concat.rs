@@ -2,7 +2,7 @@
 
 use super::copying::{Element, Movement, move_elements};
 use super::elementwise::PIECE;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Concat;
 use rayon::prelude::*;
@@ -17,10 +17,6 @@ pub(super) fn run(op: &Concat, call: Call<'_>) -> Result<(), KernelError> {
         before += row_length(op.axis, input.shape());
     }
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Concat, _types: Types<'_>) -> usize {
-    0
 }
 
 /// One of the tensors that are joined. A row is what lies behind one index of the axes before the joined one.

@@ -18,10 +18,6 @@ const PARTIALS: usize = 1 << 20;
 /// Fewer rows of a filter gradient make slow products.
 const LEAST_ROWS: usize = 64;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_FILTER_GRADIENT: &[(usize, usize)] = &[];
-
 pub(super) fn run(op: &Conv2d, call: Call<'_>) -> Result<(), KernelError> {
     let ([x, filter], [y]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")

@@ -2,16 +2,12 @@
 
 use super::elementwise::{PIECE, Side, by_rows, combine, largest, sum, sum_pairs};
 use super::exponential::{exp, sigmoid};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use crate::kernels::Input;
 use plimsoll_graph::op::{Accuracy, CrossEntropy, CrossEntropyGradient, Targets};
 use rayon::prelude::*;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
 pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0)];
-
-pub(super) const IN_PLACE_ACCURACY: &[(usize, usize)] = &[];
 
 /// Probabilities are kept this far from 0 and 1.
 const EPSILON: f32 = 1e-7;
@@ -31,10 +27,6 @@ pub(super) fn run(op: &CrossEntropy, call: Call<'_>) -> Result<(), KernelError> 
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &CrossEntropy, _types: Types<'_>) -> usize {
-    0
 }
 
 pub(super) fn run_gradient(op: &CrossEntropyGradient, call: Call<'_>) -> Result<(), KernelError> {
@@ -64,10 +56,6 @@ pub(super) fn run_gradient(op: &CrossEntropyGradient, call: Call<'_>) -> Result<
     Ok(())
 }
 
-pub(super) fn scratch_gradient(_op: &CrossEntropyGradient, _types: Types<'_>) -> usize {
-    0
-}
-
 pub(super) fn run_accuracy(op: &Accuracy, call: Call<'_>) -> Result<(), KernelError> {
     let ([predictions, targets], [accuracy]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")
@@ -92,10 +80,6 @@ pub(super) fn run_accuracy(op: &Accuracy, call: Call<'_>) -> Result<(), KernelEr
     };
     accuracy.f32()[0] = (right as f64 / asked as f64) as f32;
     Ok(())
-}
-
-pub(super) fn scratch_accuracy(_op: &Accuracy, _types: Types<'_>) -> usize {
-    0
 }
 
 /// The targets.

@@ -16,12 +16,6 @@ const PRODUCTS: usize = 64;
 /// So many tasks share a filter gradient, each with a partial sum.
 const TASKS: usize = 16;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_INPUT_GRADIENT: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_FILTER_GRADIENT: &[(usize, usize)] = &[];
-
 pub(super) fn run(op: &DepthwiseConv2d, call: Call<'_>) -> Result<(), KernelError> {
     let ([x, filter], [y]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")
@@ -45,10 +39,6 @@ pub(super) fn run(op: &DepthwiseConv2d, call: Call<'_>) -> Result<(), KernelErro
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &DepthwiseConv2d, _types: Types<'_>) -> usize {
-    0
 }
 
 pub(super) fn run_input_gradient(
@@ -78,10 +68,6 @@ pub(super) fn run_input_gradient(
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch_input_gradient(_op: &DepthwiseConv2dInputGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 pub(super) fn run_filter_gradient(

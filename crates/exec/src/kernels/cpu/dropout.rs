@@ -1,7 +1,7 @@
 //! The CPU kernel of dropout.
 
 use super::elementwise::{PIECE, Side, by_pieces, combine};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use crate::philox::{block, unit};
 use plimsoll_graph::op::Dropout;
 
@@ -29,10 +29,6 @@ pub(super) fn run(op: &Dropout, call: Call<'_>) -> Result<(), KernelError> {
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Dropout, _types: Types<'_>) -> usize {
-    0
 }
 
 /// What the elements of a group, which starts with that block of random numbers, are multiplied by.

@@ -1,6 +1,6 @@
 //! The CPU kernels of embedding.
 
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::{Embedding, EmbeddingGradient};
 use rayon::prelude::*;
 
@@ -9,10 +9,6 @@ const PIECE: usize = 1 << 14;
 
 /// The gradient's table is cut into at most so many pieces, since each of them looks at all ids.
 const GRADIENT_PIECES: usize = 32;
-
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[];
 
 pub(super) fn run(_op: &Embedding, call: Call<'_>) -> Result<(), KernelError> {
     let ([table, ids], [y]) = (call.inputs, call.outputs) else {
@@ -31,10 +27,6 @@ pub(super) fn run(_op: &Embedding, call: Call<'_>) -> Result<(), KernelError> {
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Embedding, _types: Types<'_>) -> usize {
-    0
 }
 
 pub(super) fn run_gradient(op: &EmbeddingGradient, call: Call<'_>) -> Result<(), KernelError> {
@@ -59,10 +51,6 @@ pub(super) fn run_gradient(op: &EmbeddingGradient, call: Call<'_>) -> Result<(),
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch_gradient(_op: &EmbeddingGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 /// Every id must name a row.

@@ -27,10 +27,6 @@ pub(super) fn run(op: &Gru, call: Call<'_>) -> Result<(), KernelError> {
     Ok(())
 }
 
-pub(super) fn scratch(_op: &Gru, _types: Types<'_>) -> usize {
-    0
-}
-
 pub(super) fn run_gradient(op: &GruGradient, call: Call<'_>) -> Result<(), KernelError> {
     let ([recurrent, h, gates, inner, dh, mask @ ..], [dprojected, drecurrent, dbias]) =
         (call.inputs, call.outputs)

@@ -38,10 +38,6 @@ pub(super) fn run(op: &LayerNorm, call: Call<'_>) -> Result<(), KernelError> {
     Ok(())
 }
 
-pub(super) fn scratch(_op: &LayerNorm, _types: Types<'_>) -> usize {
-    0
-}
-
 /// Normalizes a row in place and gives its mean and inverse deviation.
 fn normalize(row: &mut [f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> (f32, f32) {
     let share = 1.0 / row.len() as f32;

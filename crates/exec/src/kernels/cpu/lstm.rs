@@ -31,10 +31,6 @@ pub(super) fn run(op: &Lstm, call: Call<'_>) -> Result<(), KernelError> {
     Ok(())
 }
 
-pub(super) fn scratch(_op: &Lstm, _types: Types<'_>) -> usize {
-    0
-}
-
 pub(super) fn run_gradient(op: &LstmGradient, call: Call<'_>) -> Result<(), KernelError> {
     let ([recurrent, h, c, gates, dh, mask @ ..], [dprojected, drecurrent]) = (call.inputs, call.outputs)
     else {

@@ -1,11 +1,9 @@
 //! The CPU kernel of matrix products.
 
 use super::gemm::{Accumulate, Matrix, MatrixMut, parallel_gemm};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::MatMul;
 use rayon::prelude::*;
-
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
 
 pub(super) fn run(op: &MatMul, call: Call<'_>) -> Result<(), KernelError> {
     let ([a, b], [y]) = (call.inputs, call.outputs) else {
@@ -24,10 +22,6 @@ pub(super) fn run(op: &MatMul, call: Call<'_>) -> Result<(), KernelError> {
         parallel_gemm(a, b, MatrixMut::new(y, m, n), Accumulate::No);
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &MatMul, _types: Types<'_>) -> usize {
-    0
 }
 
 /// A matrix of so many rows and columns that may be stored with rows as columns.

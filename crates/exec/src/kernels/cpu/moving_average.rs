@@ -1,11 +1,9 @@
 //! The CPU kernel of moving averages. They are a few thousand numbers, so one thread does it.
 
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::MovingAverage;
 
 /// The result always takes the place of the first input; the graph says so itself.
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
 pub(super) fn run(op: &MovingAverage, call: Call<'_>) -> Result<(), KernelError> {
     let ([_, batch], [moving]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")
@@ -15,8 +13,4 @@ pub(super) fn run(op: &MovingAverage, call: Call<'_>) -> Result<(), KernelError>
         *moving = *moving * op.momentum + batch * share;
     }
     Ok(())
-}
-
-pub(super) fn scratch(_op: &MovingAverage, _types: Types<'_>) -> usize {
-    0
 }

@@ -1,7 +1,7 @@
 //! The CPU kernel of the mask of positions that are not padding.
 
 use super::elementwise::by_pieces;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::NotEqual;
 
 pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
@@ -22,8 +22,4 @@ pub(super) fn run(op: &NotEqual, call: Call<'_>) -> Result<(), KernelError> {
         y.iter_mut().zip(&ids[start..]).for_each(|(y, id)| *y = f32::from(*id != op.value));
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &NotEqual, _types: Types<'_>) -> usize {
-    0
 }

@@ -1,7 +1,7 @@
 //! The CPU kernel of padding.
 
 use super::elementwise::by_rows;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Pad;
 
@@ -34,10 +34,6 @@ pub(super) fn run(op: &Pad, call: Call<'_>) -> Result<(), KernelError> {
         None => y.fill(op.value),
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Pad, _types: Types<'_>) -> usize {
-    0
 }
 
 /// The row of the argument that lies in a row of the result, both counted along the first `outer` axes.

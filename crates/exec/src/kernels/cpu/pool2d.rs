@@ -6,12 +6,6 @@ use super::{Call, KernelError, Types};
 use plimsoll_graph::op::{AveragePool2dGradient, Geometry, MaxPool2dGradient, Pool, Pool2d};
 use rayon::prelude::*;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_MAX_GRADIENT: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_AVERAGE_GRADIENT: &[(usize, usize)] = &[];
-
 pub(super) fn run(op: &Pool2d, call: Call<'_>) -> Result<(), KernelError> {
     let ([x], [y]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")
@@ -29,10 +23,6 @@ pub(super) fn run(op: &Pool2d, call: Call<'_>) -> Result<(), KernelError> {
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Pool2d, _types: Types<'_>) -> usize {
-    0
 }
 
 fn largest<'a>(y: &mut [f32], pixels: impl Iterator<Item = &'a [f32]>) {
@@ -114,10 +104,6 @@ pub(super) fn run_average_gradient(op: &AveragePool2dGradient, call: Call<'_>) -
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch_average_gradient(_op: &AveragePool2dGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 /// The pixels of a window that lie inside the image, row by row, numbered through the batch.

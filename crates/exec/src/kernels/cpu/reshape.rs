@@ -1,7 +1,7 @@
 //! The CPU kernel of reshaping: a copy, for when the result cannot share the storage of the argument.
 
 use super::copying::{Element, Movement, copy_rows, move_elements};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Reshape;
 
@@ -10,10 +10,6 @@ pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 pub(super) fn run(op: &Reshape, call: Call<'_>) -> Result<(), KernelError> {
     move_elements(op, &call.inputs[0], &mut call.outputs[0]);
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Reshape, _types: Types<'_>) -> usize {
-    0
 }
 
 impl Movement for Reshape {

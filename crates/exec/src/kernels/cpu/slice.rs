@@ -1,7 +1,7 @@
 //! The CPU kernel of cutting out a block.
 
 use super::copying::{Element, Movement, copy_rows, move_elements};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Slice;
 
@@ -11,10 +11,6 @@ pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 pub(super) fn run(op: &Slice, call: Call<'_>) -> Result<(), KernelError> {
     move_elements(op, &call.inputs[0], &mut call.outputs[0]);
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Slice, _types: Types<'_>) -> usize {
-    0
 }
 
 impl Movement for Slice {

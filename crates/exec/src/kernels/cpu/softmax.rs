@@ -2,7 +2,7 @@
 
 use super::elementwise::{Side, by_rows, combine, largest, sum, sum_pairs};
 use super::exponential::exp;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::{LogSoftmax, LogSoftmaxGradient, Softmax, SoftmaxGradient};
 
 pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
@@ -23,10 +23,6 @@ pub(super) fn run(_op: &Softmax, call: Call<'_>) -> Result<(), KernelError> {
     Ok(())
 }
 
-pub(super) fn scratch(_op: &Softmax, _types: Types<'_>) -> usize {
-    0
-}
-
 /// `dx = y (dy - sum(y dy))`
 pub(super) fn run_gradient(_op: &SoftmaxGradient, call: Call<'_>) -> Result<(), KernelError> {
     map_row_pairs(call, |y, dy, dx| {
@@ -34,10 +30,6 @@ pub(super) fn run_gradient(_op: &SoftmaxGradient, call: Call<'_>) -> Result<(), 
         combine(dx, y, dy, |y, dy| y * (dy - common));
     });
     Ok(())
-}
-
-pub(super) fn scratch_gradient(_op: &SoftmaxGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 pub(super) fn run_log_softmax(_op: &LogSoftmax, call: Call<'_>) -> Result<(), KernelError> {
@@ -49,10 +41,6 @@ pub(super) fn run_log_softmax(_op: &LogSoftmax, call: Call<'_>) -> Result<(), Ke
     Ok(())
 }
 
-pub(super) fn scratch_log_softmax(_op: &LogSoftmax, _types: Types<'_>) -> usize {
-    0
-}
-
 /// `dx = dy - e^y sum(dy)`
 pub(super) fn run_log_softmax_gradient(_op: &LogSoftmaxGradient, call: Call<'_>) -> Result<(), KernelError> {
     map_row_pairs(call, |y, dy, dx| {
@@ -60,10 +48,6 @@ pub(super) fn run_log_softmax_gradient(_op: &LogSoftmaxGradient, call: Call<'_>)
         combine(dx, y, dy, |y, dy| dy - exp(y) * total);
     });
     Ok(())
-}
-
-pub(super) fn scratch_log_softmax_gradient(_op: &LogSoftmaxGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 fn map_rows(call: Call<'_>, work: impl Fn(Side<'_>, &mut [f32]) + Sync) {

@@ -2,12 +2,10 @@
 
 use super::copying::{Element, Movement, copy_rows, move_elements};
 use super::elementwise::PIECE;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Transpose;
 use rayon::prelude::*;
-
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
 
 /// So many columns of several rows are copied together, so that what is fetched of the argument for one row serves its neighbours.
 const BAND: usize = 16;
@@ -15,10 +13,6 @@ const BAND: usize = 16;
 pub(super) fn run(op: &Transpose, call: Call<'_>) -> Result<(), KernelError> {
     move_elements(op, &call.inputs[0], &mut call.outputs[0]);
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Transpose, _types: Types<'_>) -> usize {
-    0
 }
 
 impl Movement for Transpose {

@@ -13,8 +13,6 @@ use plimsoll_graph::{Shape, TensorType};
 /// So many pixels are worked on at a time.
 const TILE_PIXELS: usize = 256;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
 pub(super) fn run(op: &TransposedConv2d, call: Call<'_>) -> Result<(), KernelError> {
     let ([x, filter], [y]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")

@@ -2,7 +2,7 @@
 
 use super::elementwise::{map, map_pair};
 use super::exponential::{exp, sigmoid, tanh};
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::{Unary, UnaryGradient};
 use std::f32::consts::FRAC_1_SQRT_2;
 
@@ -50,10 +50,6 @@ pub(super) fn run(op: &Unary, call: Call<'_>) -> Result<(), KernelError> {
     }
 }
 
-pub(super) fn scratch(_op: &Unary, _types: Types<'_>) -> usize {
-    0
-}
-
 /// The first operand is what [`Unary::saved`] says: `x` or `y`.
 pub(super) fn run_gradient(op: &UnaryGradient, call: Call<'_>) -> Result<(), KernelError> {
     match op.0 {
@@ -86,10 +82,6 @@ pub(super) fn run_gradient(op: &UnaryGradient, call: Call<'_>) -> Result<(), Ker
         Unary::PowerScalar(c) => map_pair(call, |x, dy| dy * c * x.powf(c - 1.0)),
         Unary::Huber(delta) => map_pair(call, |x, dy| dy * x.clamp(-delta, delta)),
     }
-}
-
-pub(super) fn scratch_gradient(_op: &UnaryGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 #[inline]

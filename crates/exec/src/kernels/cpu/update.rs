@@ -1,13 +1,11 @@
 //! The CPU kernels of the optimizers' update rules. Parameters and slots are always updated in their place.
 
 use super::elementwise::PIECE;
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::Update;
 use rayon::prelude::*;
 
 /// The outputs of an update take the place of their inputs anyway; nothing else may.
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
 pub(super) fn run(op: &Update, call: Call<'_>) -> Result<(), KernelError> {
     let [_, gradient, learning_rate, step, ..] = call.inputs else {
         unreachable!("the shape rule has checked the inputs")
@@ -48,10 +46,6 @@ pub(super) fn run(op: &Update, call: Call<'_>) -> Result<(), KernelError> {
         _ => unreachable!("the shape rule has counted the slots"),
     }
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Update, _types: Types<'_>) -> usize {
-    0
 }
 
 /// The learning rate with the correction for means that started at 0; in float64, since the powers are close to 1.

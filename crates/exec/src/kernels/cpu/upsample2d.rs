@@ -1,12 +1,8 @@
 //! The CPU kernels of enlarging an image: a line of the result at a time.
 
-use super::{Call, KernelError, Types};
+use super::{Call, KernelError};
 use plimsoll_graph::op::{Interpolation, Upsample2d, Upsample2dGradient};
 use rayon::prelude::*;
-
-pub(super) const IN_PLACE: &[(usize, usize)] = &[];
-
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[];
 
 pub(super) fn run(op: &Upsample2d, call: Call<'_>) -> Result<(), KernelError> {
     let ([x], [y]) = (call.inputs, call.outputs) else {
@@ -28,10 +24,6 @@ pub(super) fn run(op: &Upsample2d, call: Call<'_>) -> Result<(), KernelError> {
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch(_op: &Upsample2d, _types: Types<'_>) -> usize {
-    0
 }
 
 pub(super) fn run_gradient(op: &Upsample2dGradient, call: Call<'_>) -> Result<(), KernelError> {
@@ -62,10 +54,6 @@ pub(super) fn run_gradient(op: &Upsample2dGradient, call: Call<'_>) -> Result<()
         }
     });
     Ok(())
-}
-
-pub(super) fn scratch_gradient(_op: &Upsample2dGradient, _types: Types<'_>) -> usize {
-    0
 }
 
 /// The old rows or columns that a new one is made of, with their shares.
