@@ -6,8 +6,8 @@ use crate::inspect::{headline, job};
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Wanted};
-use plimsoll::memory::Device;
-use plimsoll::{JobError, Outcome, Progress, Run, Trainer};
+use plimsoll::memory::{Device, Devices, Growth, HostMemory};
+use plimsoll::{Job, JobError, Outcome, Prepared, Progress, Run, Trainer};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -18,10 +18,7 @@ const LINES: u64 = 10;
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, Some(&arguments.data))?;
-    let prepared = match arguments.step.memory {
-        Some(budget) => job.prepare_within(budget)?,
-        None => job.prepare()?,
-    };
+    let (device, prepared) = prepare(&job, arguments)?;
     let wanted = Wanted::of(&prepared.training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
@@ -30,9 +27,9 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
         seed: arguments.seed,
         poison: arguments.poison,
     };
-    let device = Device::host(arguments.step.memory.unwrap_or(prepared.peak()));
     eprintln!("{} · {} samples of {}", headline(&prepared), data.train.count(), data.name);
-    eprintln!("planned peak {} ({} bytes) of {}", prepared.peak(), prepared.peak().0, device.limit());
+    let source = if arguments.step.memory.is_some() { "" } else { " (automatic limit)" };
+    eprintln!("planned peak {} ({} bytes) of {}{source}", prepared.peak(), prepared.peak().0, device.limit());
     let display = Display::new(run.steps);
     let outcome = Trainer::new(prepared, &device, run)?.train(&data, |progress| display.show(progress))?;
     display.bar.finish_and_clear();
@@ -41,6 +38,20 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
         false => println!("{}", as_text(&outcome)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The device with its limit, and the job planned within it. Without a budget the limit is the automatic one, or what the plan needs where
+/// the system does not tell what is free.
+fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Prepared), Failure> {
+    let devices = Devices::discover();
+    let physical = devices.find(&arguments.device)?;
+    let logical = |limit| physical.logical(physical.name(), limit, Growth::On);
+    let Some(limit) = arguments.step.memory.or_else(|| HostMemory::read().automatic_limit()) else {
+        let prepared = job.prepare()?;
+        return Ok((logical(prepared.peak())?, prepared));
+    };
+    let device = logical(limit)?;
+    Ok((device, job.prepare_within(limit)?))
 }
 
 fn steps(arguments: &Train, samples: usize) -> Result<u64, Failure> {
