@@ -1,15 +1,21 @@
-//! Matrix products: the one place that calls the `gemm` crate, behind views that are checked.
+//! Matrix products, behind views that are checked.
 //!
 //! [`gemm`] runs on the calling thread; kernels that cut their own work call it from their tasks. [`parallel_gemm`] cuts the result
 //! into blocks whose sizes depend on the shapes alone, so its bits are the same for any number of threads.
 
 #![allow(unsafe_code)]
 
+mod blocks;
+mod microkernel;
+mod pack;
+mod vector;
+
+use microkernel::Microkernel;
 use std::marker::PhantomData;
 
 /// Blocks of a parallel product are not cut below this many multiplications.
 const BLOCK_WORK: usize = 1 << 20;
-/// Blocks of a parallel product are not cut below this many rows or columns; a multiple of all register tiles.
+/// Blocks of a parallel product are not cut below this many rows or columns; a multiple of the rows and vectors of all tiles.
 const BLOCK_EDGE: usize = 48;
 
 /// A matrix that is read.
@@ -47,30 +53,32 @@ pub(super) fn gemm(a: Matrix<'_>, b: Matrix<'_>, c: MatrixMut<'_>, accumulate: A
     if c.rows == 0 || c.columns == 0 {
         return;
     }
-    // SAFETY: the constructors have checked that every element of the three views lies inside its slice, the slice
-    // of `c` is borrowed exclusively so it overlaps no other, and the extents were compared above.
-    unsafe {
-        gemm::gemm(
-            c.rows,
-            c.columns,
-            a.columns,
-            c.start,
-            1,
-            c.row_stride as isize,
-            accumulate == Accumulate::Yes,
-            a.data.as_ptr(),
-            a.column_stride as isize,
-            a.row_stride as isize,
-            b.data.as_ptr(),
-            b.column_stride as isize,
-            b.row_stride as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
+    multiply(Microkernel::best(), a, b, c, accumulate);
+}
+
+/// The same with the microkernel given.
+fn multiply(kernel: &Microkernel, a: Matrix<'_>, b: Matrix<'_>, mut c: MatrixMut<'_>, accumulate: Accumulate) {
+    if a.columns == 0 {
+        if accumulate == Accumulate::No {
+            (0..c.rows).for_each(|row| c.row_mut(row).fill(0.0));
+        }
+    } else if c.columns == 1 && c.rows > 1 && c.row_stride == 1 {
+        // A column that is dense is also a row.
+        let row = MatrixMut { rows: 1, columns: c.rows, row_stride: c.rows, ..c };
+        multiply(kernel, b.transposed(), a.transposed(), row, accumulate);
+    } else if c.rows == 1 && a.column_stride == 1 && b.row_stride == 1 && b.column_stride != 1 {
+        multiply_vector(kernel, a, b, c, accumulate);
+    } else {
+        blocks::multiply(kernel, a, b, c, accumulate);
+    }
+}
+
+/// One row, where the elements of both factors that are multiplied are neighbours.
+fn multiply_vector(kernel: &Microkernel, a: Matrix<'_>, b: Matrix<'_>, mut c: MatrixMut<'_>, accumulate: Accumulate) {
+    let a = &a.data[..a.columns];
+    for (column, result) in c.row_mut(0).iter_mut().enumerate() {
+        let product = kernel.dot(a, &b.data[column * b.column_stride..][..a.len()]);
+        *result = if accumulate == Accumulate::Yes { *result + product } else { product };
     }
 }
 
@@ -169,6 +177,12 @@ impl<'a> MatrixMut<'a> {
         assert!(column <= self.columns);
         let start = self.start.wrapping_add(column);
         (Self { columns: column, ..self }, Self { start, columns: self.columns - column, ..self })
+    }
+
+    fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        assert!(row < self.rows);
+        // SAFETY: the row is within the view, which is an exclusive borrow of it.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.row_stride), self.columns) }
     }
 }
 
