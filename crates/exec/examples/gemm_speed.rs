@@ -26,7 +26,7 @@ use std::time::Instant;
 
 /// Every measurement takes at least this many multiplications.
 const WORK: usize = 60_000_000;
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 15;
 
 /// Which factors are stored with their rows as columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ enum Layout {
 use Layout::{LeftTransposed, Plain, RightTransposed};
 
 /// What the shape is from, rows, depth, columns.
-const SHAPES: [(&str, Layout, [usize; 3]); 49] = [
+const SHAPES: [(&str, Layout, [usize; 3]); 54] = [
     ("conv 7x7/2", Plain, [3136, 147, 64]),
     ("conv 1x1", Plain, [3136, 64, 64]),
     ("conv 1x1", Plain, [3136, 64, 256]),
@@ -82,6 +82,11 @@ const SHAPES: [(&str, Layout, [usize; 3]); 49] = [
     ("recurrent", Plain, [16, 128, 512]),
     ("recurrent gradient", RightTransposed, [16, 512, 128]),
     ("recurrent gradient", LeftTransposed, [128, 16, 512]),
+    ("recurrent", Plain, [1, 128, 512]),
+    ("recurrent", Plain, [4, 512, 2048]),
+    ("recurrent", Plain, [8, 512, 1024]),
+    ("recurrent gradient", RightTransposed, [4, 2048, 512]),
+    ("recurrent gradient", LeftTransposed, [512, 8, 1024]),
     ("attention scores", RightTransposed, [128, 32, 128]),
     ("attention values", Plain, [128, 128, 32]),
     ("attention gradient", LeftTransposed, [128, 128, 32]),
@@ -93,9 +98,13 @@ const SHAPES: [(&str, Layout, [usize; 3]); 49] = [
 ];
 
 fn main() {
-    println!("{:20} {:16} {:>18} {:>8} {:>8} {:>6}", "from", "layout", "m x k x n", "ours", "crate's", "ratio");
+    println!(
+        "{:20} {:16} {:>18} {:>8} {:>8} {:>6}",
+        "from", "layout", "m x k x n", "ours", "crate's", "ratio"
+    );
     let (mut logarithms, mut least) = (0.0, f64::INFINITY);
-    for (name, layout, shape) in SHAPES {
+    let only = std::env::args().nth(1).unwrap_or_default();
+    for (name, layout, shape) in SHAPES.into_iter().filter(|s| format!("{s:?}").contains(&only)) {
         let [ours, theirs] = rates(layout, shape);
         let [m, k, n] = shape;
         let ratio = ours / theirs;

@@ -2,6 +2,8 @@
 //!
 //! [`gemm`] runs on the calling thread; kernels that cut their own work call it from their tasks. [`parallel_gemm`] cuts the result
 //! into blocks whose sizes depend on the shapes alone, so its bits are the same for any number of threads.
+//!
+//! Nothing is allocated, except once a thread the room to pack factors in.
 
 #![allow(unsafe_code)]
 
@@ -12,6 +14,7 @@ mod vector;
 
 use microkernel::Microkernel;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Blocks of a parallel product are not cut below this many multiplications.
 const BLOCK_WORK: usize = 1 << 20;
@@ -47,6 +50,11 @@ pub(super) enum Accumulate {
     No,
 }
 
+/// Takes what products need on the calling thread and keep; without this, the first product does it.
+pub(super) fn prepare_thread() {
+    pack::take_buffers();
+}
+
 /// `c = a b` or `c += a b`, on the calling thread.
 pub(super) fn gemm(a: Matrix<'_>, b: Matrix<'_>, c: MatrixMut<'_>, accumulate: Accumulate) {
     check(a, b, &c);
@@ -57,7 +65,13 @@ pub(super) fn gemm(a: Matrix<'_>, b: Matrix<'_>, c: MatrixMut<'_>, accumulate: A
 }
 
 /// The same with the microkernel given.
-fn multiply(kernel: &Microkernel, a: Matrix<'_>, b: Matrix<'_>, mut c: MatrixMut<'_>, accumulate: Accumulate) {
+fn multiply(
+    kernel: &Microkernel,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    mut c: MatrixMut<'_>,
+    accumulate: Accumulate,
+) {
     if a.columns == 0 {
         if accumulate == Accumulate::No {
             (0..c.rows).for_each(|row| c.row_mut(row).fill(0.0));
@@ -68,13 +82,21 @@ fn multiply(kernel: &Microkernel, a: Matrix<'_>, b: Matrix<'_>, mut c: MatrixMut
         multiply(kernel, b.transposed(), a.transposed(), row, accumulate);
     } else if c.rows == 1 && a.column_stride == 1 && b.row_stride == 1 && b.column_stride != 1 {
         multiply_vector(kernel, a, b, c, accumulate);
+    } else if c.rows == 1 && b.column_stride == 1 {
+        blocks::multiply_row(kernel, a, b, c, accumulate);
     } else {
         blocks::multiply(kernel, a, b, c, accumulate);
     }
 }
 
 /// One row, where the elements of both factors that are multiplied are neighbours.
-fn multiply_vector(kernel: &Microkernel, a: Matrix<'_>, b: Matrix<'_>, mut c: MatrixMut<'_>, accumulate: Accumulate) {
+fn multiply_vector(
+    kernel: &Microkernel,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    mut c: MatrixMut<'_>,
+    accumulate: Accumulate,
+) {
     let a = &a.data[..a.columns];
     for (column, result) in c.row_mut(0).iter_mut().enumerate() {
         let product = kernel.dot(a, &b.data[column * b.column_stride..][..a.len()]);
@@ -177,6 +199,19 @@ impl<'a> MatrixMut<'a> {
         assert!(column <= self.columns);
         let start = self.start.wrapping_add(column);
         (Self { columns: column, ..self }, Self { start, columns: self.columns - column, ..self })
+    }
+
+    /// Some of the rows and columns, for a while.
+    fn block(&mut self, rows: Range<usize>, columns: Range<usize>) -> MatrixMut<'_> {
+        assert!(rows.end <= self.rows && columns.end <= self.columns);
+        let start = self.start.wrapping_add(rows.start * self.row_stride + columns.start);
+        MatrixMut {
+            start,
+            rows: rows.len(),
+            columns: columns.len(),
+            row_stride: self.row_stride,
+            data: PhantomData,
+        }
     }
 
     fn row_mut(&mut self, row: usize) -> &mut [f32] {

@@ -37,6 +37,8 @@ pub(super) struct Microkernel {
     pub lanes: usize,
     /// For each number of rows from 1: tiles of one vector, and of two.
     tiles: &'static [[unsafe fn(&Tile); 2]],
+    /// A tile of one row and any number of columns.
+    row: unsafe fn(&Tile),
     /// The dot product of two vectors of so many elements.
     dot: unsafe fn(*const f32, *const f32, usize) -> f32,
     /// Packs what tiles read as the left factor.
@@ -94,6 +96,15 @@ impl Microkernel {
         unsafe { self.tiles[rows - 1][vectors - 1](tile) }
     }
 
+    /// Computes a single row of any number of columns.
+    ///
+    /// # Safety
+    /// As for [`Self::run`], but no column beyond the last is read.
+    pub(super) unsafe fn run_row(&self, tile: &Tile) {
+        // SAFETY: only microkernels that the processor can run are handed out.
+        unsafe { (self.row)(tile) }
+    }
+
     /// The dot product.
     pub(super) fn dot(&self, a: &[f32], b: &[f32]) -> f32 {
         assert_eq!(a.len(), b.len());
@@ -111,6 +122,7 @@ macro_rules! tiles {
 static PORTABLE: Microkernel = Microkernel {
     lanes: 4,
     tiles: tiles!(portable: 1 2 3 4 5 6),
+    row: row::<Portable>,
     dot: dot::<Portable>,
     pack_left: pack::pack::<6>,
     pack_right: pack::pack::<8>,
@@ -121,6 +133,7 @@ static PORTABLE: Microkernel = Microkernel {
 static AVX2: Microkernel = Microkernel {
     lanes: 8,
     tiles: tiles!(avx2: 1 2 3 4 5 6),
+    row: avx2_row,
     dot: avx2_dot,
     pack_left: pack::pack::<6>,
     pack_right: pack::pack::<16>,
@@ -131,6 +144,7 @@ static AVX2: Microkernel = Microkernel {
 static AVX512: Microkernel = Microkernel {
     lanes: 16,
     tiles: tiles!(avx512: 1 2 3 4 5 6 7 8 9 10 11 12),
+    row: avx512_row,
     dot: avx512_dot,
     pack_left: pack::pack::<12>,
     pack_right: pack::pack::<32>,
@@ -157,9 +171,23 @@ unsafe fn avx512<const ROWS: usize, const VECTORS: usize>(tile: &Tile) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
+unsafe fn avx2_row(tile: &Tile) {
+    // SAFETY: the caller's promise.
+    unsafe { row::<x86::__m256>(tile) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_dot(a: *const f32, b: *const f32, length: usize) -> f32 {
     // SAFETY: the caller's promise.
     unsafe { dot::<x86::__m256>(a, b, length) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512_row(tile: &Tile) {
+    // SAFETY: the caller's promise.
+    unsafe { row::<x86::__m512>(tile) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -213,6 +241,54 @@ unsafe fn write<V: Vector>(sum: V, to: *mut f32, columns: usize, add: bool) {
         } else {
             let sum = if add { V::load_some(to, columns).add(sum) } else { sum };
             sum.store_some(to, columns);
+        }
+    }
+}
+
+/// A single row, where the right factor is read once: row after row, some at a time.
+///
+/// # Safety
+/// As for [`Microkernel::run_row`], on a processor that has such vectors.
+#[inline(always)]
+unsafe fn row<V: Vector>(tile: &Tile) {
+    const STEPS: usize = 8;
+    let mut tile = *tile;
+    while tile.depth > 0 {
+        let steps = if tile.depth >= STEPS { STEPS } else { 1 };
+        // SAFETY: the caller promises all the depth.
+        unsafe { if steps == STEPS { row_steps::<V, STEPS>(&tile) } else { row_steps::<V, 1>(&tile) } }
+        tile.left = tile.left.wrapping_add(steps * tile.left_step);
+        tile.right = tile.right.wrapping_add(steps * tile.right_step);
+        tile.depth -= steps;
+        tile.add = true;
+    }
+}
+
+/// The first steps of the depth of a single row.
+#[inline(always)]
+unsafe fn row_steps<V: Vector, const STEPS: usize>(tile: &Tile) {
+    // SAFETY: the caller promises so many steps, and all columns.
+    unsafe {
+        let mut lefts = [V::splat(0.0); STEPS];
+        for (step, left) in lefts.iter_mut().enumerate() {
+            *left = V::splat(*tile.left.add(step * tile.left_step));
+        }
+        let mut column = 0;
+        while column < tile.columns {
+            let count = (tile.columns - column).min(V::LANES);
+            let whole = count == V::LANES;
+            let load = |from| if whole { V::load(from) } else { V::load_some(from, count) };
+            let to = tile.result.add(column);
+            let mut sum = if tile.add { load(to.cast_const()) } else { V::splat(0.0) };
+            for (step, left) in lefts.iter().enumerate() {
+                sum = left.mul_add(load(tile.right.add(step * tile.right_step + column)), sum);
+            }
+            if whole {
+                sum.store(to)
+            } else {
+                sum.store_some(to, count)
+            }
+            column += count;
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Packing: factors are copied into panels, which tiles read from the first element to the last.
 //!
 //! A panel has the rows of a left factor, or the columns of a right factor, that a tile reads at every step of the depth, one step after
-//! another. Where a factor ends within a panel, the panel is filled up with zeros.
+//! another. Where a factor ends within a panel, the rest of the panel is anything: what tiles compute from it, they do not write.
 
 use super::Matrix;
 use std::cell::RefCell;
 
 /// The most floats of a left factor that are packed at a time.
-pub(super) const LEFT: usize = 48 << 10;
+pub(super) const LEFT: usize = 24 << 10;
 /// The most floats of a right factor that are packed at a time.
 pub(super) const RIGHT: usize = 128 << 10;
 /// Panels start at a cache line: so many floats.
@@ -30,30 +30,41 @@ pub(super) fn with_buffers(body: impl FnOnce(&mut [f32], &mut [f32])) {
     });
 }
 
+/// Takes this thread's room now rather than with its first product.
+pub(super) fn take_buffers() {
+    BUFFER.with_borrow(|_| ());
+}
+
 /// Packs into panels of so many columns.
 pub(super) fn pack<const COLUMNS: usize>(from: Matrix<'_>, to: &mut [f32]) {
-    for first in (0..from.columns).step_by(COLUMNS) {
-        let columns = COLUMNS.min(from.columns - first);
-        let panel = &mut to[first * from.rows..][..COLUMNS * from.rows];
-        let (steps, _) = panel.as_chunks_mut();
-        let part = from.column_block(first, columns);
-        if part.column_stride == 1 {
-            copy::<COLUMNS>(part, steps);
-        } else {
-            transpose::<COLUMNS>(part, steps);
+    let (steps, _) = to.as_chunks_mut::<COLUMNS>();
+    if from.column_stride == 1 {
+        copy(from, steps);
+    } else {
+        for (panel, first) in (0..from.columns).step_by(COLUMNS).enumerate() {
+            let part = from.column_block(first, COLUMNS.min(from.columns - first));
+            transpose(part, &mut steps[panel * from.rows..][..from.rows]);
         }
     }
 }
 
-/// A panel of a matrix whose columns are neighbours.
-fn copy<const COLUMNS: usize>(from: Matrix<'_>, to: &mut [[f32; COLUMNS]]) {
-    for (row, to) in to.iter_mut().enumerate() {
-        let from = &from.data[row * from.row_stride..][..from.columns];
-        if let Some(whole) = from.as_array() {
-            *to = *whole;
-        } else {
-            to[..from.len()].copy_from_slice(from);
-            to[from.len()..].fill(0.0);
+/// All panels of a matrix whose columns are neighbours. Rows are read one after another, which is what memory is fast at.
+fn copy<const COLUMNS: usize>(from: Matrix<'_>, steps: &mut [[f32; COLUMNS]]) {
+    let whole = from.columns / COLUMNS;
+    let rest = from.columns % COLUMNS;
+    for row in 0..from.rows {
+        let line = &from.data[row * from.row_stride..];
+        let (pieces, _) = line[..from.columns].as_chunks();
+        for (step, piece) in steps[row..].iter_mut().step_by(from.rows).zip(pieces) {
+            *step = *piece;
+        }
+        if rest > 0 {
+            let (step, line) = (&mut steps[whole * from.rows + row], &line[whole * COLUMNS..]);
+            // Copying elements beyond the matrix is faster than copying some, where the slice goes on.
+            match line.first_chunk() {
+                Some(piece) => *step = *piece,
+                None => step[..rest].copy_from_slice(&line[..rest]),
+            }
         }
     }
 }
@@ -66,10 +77,9 @@ fn transpose<const COLUMNS: usize>(from: Matrix<'_>, to: &mut [[f32; COLUMNS]]) 
         transpose_lines([0, 1, 2, 3].map(|i| line(column + i)), column, to);
         column += 4;
     }
-    for column in column..COLUMNS {
-        let line = if column < from.columns { line(column) } else { &[] };
-        for (row, to) in to.iter_mut().enumerate() {
-            to[column] = line.get(row).copied().unwrap_or(0.0);
+    for column in column..from.columns {
+        for (to, &from) in to.iter_mut().zip(line(column)) {
+            to[column] = from;
         }
     }
 }
