@@ -291,6 +291,93 @@ mod tests {
         }
     }
 
+    /// Extents around those of tiles, panels and blocks.
+    const EXTENTS: [usize; 16] = [1, 2, 3, 5, 6, 7, 8, 9, 13, 16, 17, 33, 48, 95, 130, 270];
+
+    /// A matrix in a larger one that is otherwise NaN, and its own elements, row after row.
+    fn embedded(
+        random: &mut impl FnMut() -> usize,
+        rows: usize,
+        columns: usize,
+    ) -> (Vec<f32>, usize, Vec<f32>) {
+        let stride = columns + [0, 0, 1, 9][random() % 4];
+        let elements: Vec<f32> = (0..rows * columns).map(|_| random() as f32 / 500.0 - 1.0).collect();
+        let mut all = vec![f32::NAN; (rows - 1) * stride + columns];
+        for (i, x) in elements.iter().enumerate() {
+            all[i / columns * stride + i % columns] = *x;
+        }
+        (all, stride, elements)
+    }
+
+    /// Sums of products and of their absolute values, in float64.
+    fn sums(a: Matrix<'_>, b: Matrix<'_>, row: usize, column: usize) -> (f64, f64) {
+        let product = |k: usize| {
+            let x = a.data[row * a.row_stride + k * a.column_stride];
+            f64::from(x) * f64::from(b.data[k * b.row_stride + column * b.column_stride])
+        };
+        (0..a.columns).fold((0.0, 0.0), |(sum, size), k| (sum + product(k), size + product(k).abs()))
+    }
+
+    #[test]
+    fn every_microkernel_is_close_to_float64() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % 1000
+        };
+        for case in 0..400 {
+            let [m, k, n] = [0; 3].map(|_| EXTENTS[random() % EXTENTS.len()]);
+            let k = if case % 10 == 0 { 2 * k + 200 } else { k };
+            let [left_turned, right_turned] = [0; 2].map(|_| random() % 2 == 1);
+            let mut view = |rows, columns, turned| {
+                let (rows, columns) = if turned { (columns, rows) } else { (rows, columns) };
+                (embedded(&mut random, rows, columns), rows, columns, turned)
+            };
+            let (left, right) = (view(m, k, left_turned), view(k, n, right_turned));
+            let [a, b] = [&left, &right].map(|((all, stride, _), rows, columns, turned)| {
+                let matrix = Matrix::strided(all, *rows, *columns, *stride);
+                if *turned { matrix.transposed() } else { matrix }
+            });
+            let (before, stride, _) = embedded(&mut random, m, n);
+            for (kernel, accumulate) in
+                Microkernel::all().into_iter().flat_map(|k| [(k, Accumulate::No), (k, Accumulate::Yes)])
+            {
+                let mut c = before.clone();
+                multiply(kernel, a, b, MatrixMut::strided(&mut c, m, n, stride), accumulate);
+                for (i, (c, before)) in c.iter().zip(&before).enumerate() {
+                    if i % stride >= n {
+                        assert!(c.is_nan(), "written outside");
+                        continue;
+                    }
+                    let (mut sum, mut size) = sums(a, b, i / stride, i % stride);
+                    if accumulate == Accumulate::Yes {
+                        sum += f64::from(*before);
+                        size += f64::from(before.abs());
+                    }
+                    let bound = f64::from(f32::EPSILON) * (k as f64).sqrt() * size + 1e-7;
+                    let error = (f64::from(*c) - sum).abs();
+                    assert!(error <= bound, "{m} x {k} x {n}: {c} for {sum}, {kernel:?} {accumulate:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_threads_or_tiles() {
+        let (m, k, n) = (390, 300, 500);
+        let data = |count: usize| (0..count).map(|i| (i as f32 * 0.7).sin()).collect::<Vec<f32>>();
+        let (left, right) = (data(m * k), data(k * n));
+        let (a, b) = (Matrix::new(&left, k, m).transposed(), Matrix::new(&right, k, n));
+        let mut alone = vec![0.0; m * n];
+        gemm(a, b, MatrixMut::new(&mut alone, m, n), Accumulate::No);
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut c = vec![0.0; m * n];
+            pool.install(|| parallel_gemm(a, b, MatrixMut::new(&mut c, m, n), Accumulate::No));
+            assert!(c == alone, "{threads} threads");
+        }
+    }
+
     #[test]
     #[should_panic(expected = "exceed")]
     fn views_outside_their_slice_are_refused() {
