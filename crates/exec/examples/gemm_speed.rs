@@ -1,7 +1,7 @@
 //! Compares our matrix product with the `gemm` crate's, on one thread: shapes of ResNet-50 at a batch of eight, of recurrent layers, of
 //! attention. The two take turns, and the best of several runs counts.
 //!
-//! `cargo run --release -p plimsoll-exec --example gemm_speed`
+//! `cargo run --release -p plimsoll-exec --example gemm_speed`; a word after `--` picks the shapes whose line has it
 
 #![allow(unsafe_code)]
 
@@ -103,8 +103,10 @@ fn main() {
         "from", "layout", "m x k x n", "ours", "crate's", "ratio"
     );
     let (mut logarithms, mut least) = (0.0, f64::INFINITY);
-    let only = std::env::args().nth(1).unwrap_or_default();
-    for (name, layout, shape) in SHAPES.into_iter().filter(|s| format!("{s:?}").contains(&only)) {
+    let word = std::env::args().nth(1).unwrap_or_default();
+    let picked: Vec<_> =
+        SHAPES.into_iter().filter(|(name, layout, _)| format!("{name} {layout:?}").contains(&word)).collect();
+    for &(name, layout, shape) in &picked {
         let [ours, theirs] = rates(layout, shape);
         let [m, k, n] = shape;
         let ratio = ours / theirs;
@@ -116,7 +118,7 @@ fn main() {
         logarithms += ratio.ln();
         least = least.min(ratio);
     }
-    let mean = (logarithms / SHAPES.len() as f64).exp();
+    let mean = (logarithms / picked.len() as f64).exp();
     println!("geometric mean of the ratios {mean:.3}, least {least:.2}; rates in GFLOP/s");
 }
 

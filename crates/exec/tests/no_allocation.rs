@@ -1,4 +1,5 @@
-//! Nothing is allocated while a step runs.
+//! Nothing is allocated while a step runs, the first included. Entering rayon's pool is not ours: its queue takes a new block after
+//! every 63 entries, and a step is one entry.
 
 #![allow(unsafe_code)]
 
@@ -33,6 +34,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// After so many entries, the queue of rayon's pool takes a new block.
+const ENTRIES_PER_BLOCK: usize = 63;
+
 /// Models that between them use most kernels.
 #[test]
 fn a_step_allocates_nothing() {
@@ -54,13 +58,17 @@ fn a_step_allocates_nothing() {
         let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
         let program = executor.load(proved, &[]);
         executor.i32_mut(program, training.step).fill(1);
-        // The first step lets libraries set up what they keep: per-thread packing buffers, a recording of the right size.
-        for _ in 0..3 {
+        let mut entries = 0;
+        for step in 0..ENTRIES_PER_BLOCK + 5 {
+            let before = COUNT.load(Ordering::Relaxed);
             executor.run(program).unwrap();
+            let allocated = COUNT.load(Ordering::Relaxed) - before;
+            entries += 1;
+            let allowed = usize::from(entries >= ENTRIES_PER_BLOCK);
+            assert!(allocated <= allowed, "{spec} allocates {allocated} times in step {step}");
+            if allocated > 0 {
+                entries = 0;
+            }
         }
-        let before = COUNT.load(Ordering::Relaxed);
-        executor.run(program).unwrap();
-        let after = COUNT.load(Ordering::Relaxed);
-        assert_eq!(after - before, 0, "{spec} allocates");
     }
 }

@@ -87,7 +87,9 @@ fn multiply_block(
     // Tiles read full vectors, so a last panel with too few columns for that is always packed.
     let packs_all = b.column_stride != 1 || c.rows > ROW_TILES * kernel.rows();
     let in_place = if packs_all { 0 } else { c.columns / kernel.columns() * kernel.columns() };
-    (kernel.pack_right)(b.column_block(in_place, c.columns - in_place), right);
+    if in_place < c.columns {
+        (kernel.pack_right)(b.column_block(in_place, c.columns - in_place), right);
+    }
     for rows in cuts(c.rows, pack::LEFT / a.columns / kernel.rows() * kernel.rows()) {
         let lefts = left_panels(kernel, a.row_block(rows.start, rows.len()), left, c.columns);
         for columns in cuts(c.columns, kernel.columns()) {
