@@ -1,7 +1,7 @@
 //! The executor: walks verified plans in one arena.
 //!
 //! Invariant: nothing is allocated while a step runs. The arena is mapped when the executor is made, views are bound when a program
-//! is loaded, kernels take their scratch from the plan, and a recording has room for all its events before it begins.
+//! is loaded, kernels take their scratch from the plan, what they keep a thread is taken with the pool, and a recording has room for all its events before it begins.
 
 use crate::kernels::{Call, Input, KernelError, cpu};
 use crate::program::{BoundStep, Guard, Program};
@@ -64,6 +64,7 @@ impl Executor {
         let arena = device.arena(who, capacity)?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build();
         let pool = pool.expect("the operating system gives us threads");
+        pool.broadcast(|_| cpu::prepare_thread());
         Ok(Self { programs: Vec::new(), arena, pool, settings, high_water: Bytes::ZERO })
     }
 

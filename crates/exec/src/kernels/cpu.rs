@@ -46,6 +46,11 @@ mod workers;
 use super::{Call, KernelError};
 use plimsoll_graph::{OpKind, TensorType};
 
+/// Takes what kernels keep on each thread of a pool, so that no step has to.
+pub(crate) fn prepare_thread() {
+    gemm::prepare_thread();
+}
+
 /// Runs one op.
 pub fn run(kind: &OpKind, call: Call<'_>) -> Result<(), KernelError> {
     match kind {

@@ -1,15 +1,24 @@
-//! Matrix products: the one place that calls the `gemm` crate, behind views that are checked.
+//! Matrix products, behind views that are checked.
 //!
 //! [`gemm`] runs on the calling thread; kernels that cut their own work call it from their tasks. [`parallel_gemm`] cuts the result
 //! into blocks whose sizes depend on the shapes alone, so its bits are the same for any number of threads.
+//!
+//! Nothing is allocated, except once a thread the room to pack factors in.
 
 #![allow(unsafe_code)]
 
+mod blocks;
+mod microkernel;
+mod pack;
+mod vector;
+
+use microkernel::Microkernel;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Blocks of a parallel product are not cut below this many multiplications.
 const BLOCK_WORK: usize = 1 << 20;
-/// Blocks of a parallel product are not cut below this many rows or columns; a multiple of all register tiles.
+/// Blocks of a parallel product are not cut below this many rows or columns; a multiple of the rows and vectors of all tiles.
 const BLOCK_EDGE: usize = 48;
 
 /// A matrix that is read.
@@ -41,36 +50,57 @@ pub(super) enum Accumulate {
     No,
 }
 
+/// Takes what products need on the calling thread and keep; without this, the first product does it.
+pub(super) fn prepare_thread() {
+    pack::take_buffers();
+}
+
 /// `c = a b` or `c += a b`, on the calling thread.
 pub(super) fn gemm(a: Matrix<'_>, b: Matrix<'_>, c: MatrixMut<'_>, accumulate: Accumulate) {
     check(a, b, &c);
     if c.rows == 0 || c.columns == 0 {
         return;
     }
-    // SAFETY: the constructors have checked that every element of the three views lies inside its slice, the slice
-    // of `c` is borrowed exclusively so it overlaps no other, and the extents were compared above.
-    unsafe {
-        gemm::gemm(
-            c.rows,
-            c.columns,
-            a.columns,
-            c.start,
-            1,
-            c.row_stride as isize,
-            accumulate == Accumulate::Yes,
-            a.data.as_ptr(),
-            a.column_stride as isize,
-            a.row_stride as isize,
-            b.data.as_ptr(),
-            b.column_stride as isize,
-            b.row_stride as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
+    multiply(Microkernel::best(), a, b, c, accumulate);
+}
+
+/// The same with the microkernel given.
+fn multiply(
+    kernel: &Microkernel,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    mut c: MatrixMut<'_>,
+    accumulate: Accumulate,
+) {
+    if a.columns == 0 {
+        if accumulate == Accumulate::No {
+            (0..c.rows).for_each(|row| c.row_mut(row).fill(0.0));
+        }
+    } else if c.columns == 1 && c.rows > 1 && c.row_stride == 1 {
+        // A column that is dense is also a row.
+        let row = MatrixMut { rows: 1, columns: c.rows, row_stride: c.rows, ..c };
+        multiply(kernel, b.transposed(), a.transposed(), row, accumulate);
+    } else if c.rows == 1 && a.column_stride == 1 && b.row_stride == 1 && b.column_stride != 1 {
+        multiply_vector(kernel, a, b, c, accumulate);
+    } else if c.rows == 1 && b.column_stride == 1 {
+        blocks::multiply_row(kernel, a, b, c, accumulate);
+    } else {
+        blocks::multiply(kernel, a, b, c, accumulate);
+    }
+}
+
+/// One row, where the elements of both factors that are multiplied are neighbours.
+fn multiply_vector(
+    kernel: &Microkernel,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    mut c: MatrixMut<'_>,
+    accumulate: Accumulate,
+) {
+    let a = &a.data[..a.columns];
+    for (column, result) in c.row_mut(0).iter_mut().enumerate() {
+        let product = kernel.dot(a, &b.data[column * b.column_stride..][..a.len()]);
+        *result = if accumulate == Accumulate::Yes { *result + product } else { product };
     }
 }
 
@@ -170,6 +200,25 @@ impl<'a> MatrixMut<'a> {
         let start = self.start.wrapping_add(column);
         (Self { columns: column, ..self }, Self { start, columns: self.columns - column, ..self })
     }
+
+    /// Some of the rows and columns, for a while.
+    fn block(&mut self, rows: Range<usize>, columns: Range<usize>) -> MatrixMut<'_> {
+        assert!(rows.end <= self.rows && columns.end <= self.columns);
+        let start = self.start.wrapping_add(rows.start * self.row_stride + columns.start);
+        MatrixMut {
+            start,
+            rows: rows.len(),
+            columns: columns.len(),
+            row_stride: self.row_stride,
+            data: PhantomData,
+        }
+    }
+
+    fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        assert!(row < self.rows);
+        // SAFETY: the row is within the view, which is an exclusive borrow of it.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.row_stride), self.columns) }
+    }
 }
 
 // SAFETY: a view is an exclusive borrow of its elements, and two views made by splitting share none.
@@ -239,6 +288,93 @@ mod tests {
             let (row, column) = (i / 5, i % 5);
             let inside = (1..3).contains(&column);
             assert_eq!(*c, if inside { wanted[row * 2 + column - 1] } else { 7.0 });
+        }
+    }
+
+    /// Extents around those of tiles, panels and blocks.
+    const EXTENTS: [usize; 16] = [1, 2, 3, 5, 6, 7, 8, 9, 13, 16, 17, 33, 48, 95, 130, 270];
+
+    /// A matrix in a larger one that is otherwise NaN, and its own elements, row after row.
+    fn embedded(
+        random: &mut impl FnMut() -> usize,
+        rows: usize,
+        columns: usize,
+    ) -> (Vec<f32>, usize, Vec<f32>) {
+        let stride = columns + [0, 0, 1, 9][random() % 4];
+        let elements: Vec<f32> = (0..rows * columns).map(|_| random() as f32 / 500.0 - 1.0).collect();
+        let mut all = vec![f32::NAN; (rows - 1) * stride + columns];
+        for (i, x) in elements.iter().enumerate() {
+            all[i / columns * stride + i % columns] = *x;
+        }
+        (all, stride, elements)
+    }
+
+    /// Sums of products and of their absolute values, in float64.
+    fn sums(a: Matrix<'_>, b: Matrix<'_>, row: usize, column: usize) -> (f64, f64) {
+        let product = |k: usize| {
+            let x = a.data[row * a.row_stride + k * a.column_stride];
+            f64::from(x) * f64::from(b.data[k * b.row_stride + column * b.column_stride])
+        };
+        (0..a.columns).fold((0.0, 0.0), |(sum, size), k| (sum + product(k), size + product(k).abs()))
+    }
+
+    #[test]
+    fn every_microkernel_is_close_to_float64() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % 1000
+        };
+        for case in 0..400 {
+            let [m, k, n] = [0; 3].map(|_| EXTENTS[random() % EXTENTS.len()]);
+            let k = if case % 10 == 0 { 2 * k + 200 } else { k };
+            let [left_turned, right_turned] = [0; 2].map(|_| random() % 2 == 1);
+            let mut view = |rows, columns, turned| {
+                let (rows, columns) = if turned { (columns, rows) } else { (rows, columns) };
+                (embedded(&mut random, rows, columns), rows, columns, turned)
+            };
+            let (left, right) = (view(m, k, left_turned), view(k, n, right_turned));
+            let [a, b] = [&left, &right].map(|((all, stride, _), rows, columns, turned)| {
+                let matrix = Matrix::strided(all, *rows, *columns, *stride);
+                if *turned { matrix.transposed() } else { matrix }
+            });
+            let (before, stride, _) = embedded(&mut random, m, n);
+            for (kernel, accumulate) in
+                Microkernel::all().into_iter().flat_map(|k| [(k, Accumulate::No), (k, Accumulate::Yes)])
+            {
+                let mut c = before.clone();
+                multiply(kernel, a, b, MatrixMut::strided(&mut c, m, n, stride), accumulate);
+                for (i, (c, before)) in c.iter().zip(&before).enumerate() {
+                    if i % stride >= n {
+                        assert!(c.is_nan(), "written outside");
+                        continue;
+                    }
+                    let (mut sum, mut size) = sums(a, b, i / stride, i % stride);
+                    if accumulate == Accumulate::Yes {
+                        sum += f64::from(*before);
+                        size += f64::from(before.abs());
+                    }
+                    let bound = f64::from(f32::EPSILON) * (k as f64).sqrt() * size + 1e-7;
+                    let error = (f64::from(*c) - sum).abs();
+                    assert!(error <= bound, "{m} x {k} x {n}: {c} for {sum}, {kernel:?} {accumulate:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_threads_or_tiles() {
+        let (m, k, n) = (390, 300, 500);
+        let data = |count: usize| (0..count).map(|i| (i as f32 * 0.7).sin()).collect::<Vec<f32>>();
+        let (left, right) = (data(m * k), data(k * n));
+        let (a, b) = (Matrix::new(&left, k, m).transposed(), Matrix::new(&right, k, n));
+        let mut alone = vec![0.0; m * n];
+        gemm(a, b, MatrixMut::new(&mut alone, m, n), Accumulate::No);
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut c = vec![0.0; m * n];
+            pool.install(|| parallel_gemm(a, b, MatrixMut::new(&mut c, m, n), Accumulate::No));
+            assert!(c == alone, "{threads} threads");
         }
     }
 

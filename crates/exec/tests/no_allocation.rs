@@ -1,0 +1,74 @@
+//! Nothing is allocated while a step runs, the first included. Entering rayon's pool is not ours: its queue takes a new block after
+//! every 63 entries, and a step is one entry.
+
+#![allow(unsafe_code)]
+
+use plimsoll_exec::kernels::CpuKernels;
+use plimsoll_exec::{Executor, Settings};
+use plimsoll_memory::Device;
+use plimsoll_model::{Mode, zoo};
+use plimsoll_plan::{Options, Residents, plan, verify};
+use plimsoll_train::{Loss, Optimizer, training_graph};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Counts every allocation of the process.
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the promises of `GlobalAlloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// After so many entries, the queue of rayon's pool takes a new block.
+const ENTRIES_PER_BLOCK: usize = 63;
+
+/// Models that between them use most kernels.
+#[test]
+fn a_step_allocates_nothing() {
+    for spec in [
+        "cnn@8,channels=1",
+        "mobilenet_v2@32",
+        "unet@16",
+        "lstm@6,vocab=20",
+        "transformer@6,vocab=20,layers=1",
+    ] {
+        let forward = zoo::find(spec).unwrap().lower(2, Mode::Training).unwrap();
+        let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
+        let training = training_graph(forward, loss, Optimizer::parse("adam").unwrap()).unwrap();
+        let kernels = CpuKernels { threads: 2 };
+        let made = plan(&training.graph, &kernels, Options::default(), &Residents::default());
+        let peak = made.peak;
+        let proved = verify(training.graph.clone(), made, &kernels).unwrap();
+        let settings = Settings { threads: 2, poison: false, record: true };
+        let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
+        let program = executor.load(proved, &[]);
+        executor.i32_mut(program, training.step).fill(1);
+        let mut entries = 0;
+        for step in 0..ENTRIES_PER_BLOCK + 5 {
+            let before = COUNT.load(Ordering::Relaxed);
+            executor.run(program).unwrap();
+            let allocated = COUNT.load(Ordering::Relaxed) - before;
+            entries += 1;
+            let allowed = usize::from(entries >= ENTRIES_PER_BLOCK);
+            assert!(allocated <= allowed, "{spec} allocates {allocated} times in step {step}");
+            if allocated > 0 {
+                entries = 0;
+            }
+        }
+    }
+}
