@@ -45,6 +45,10 @@
 //!     fn statistics(&self) -> Statistics {
 //!         self.statistics
 //!     }
+//!
+//!     fn blocks(&self) -> Box<dyn Iterator<Item = (Block, Option<LabelId>)> + '_> {
+//!         Box::new(self.live.iter().map(|(&address, &bytes)| (Block { address, bytes }, Some(LabelId(0)))))
+//!     }
 //! }
 //!
 //! let mut regions = Simulated::new(Bytes::mib(1));
@@ -55,9 +59,13 @@
 //! assert_eq!(direct.statistics().in_use, Bytes::ZERO);
 //! ```
 
+mod bfc;
+mod chunks;
+mod free_set;
 mod regions;
 mod statistics;
 
+pub use bfc::{Bfc, BfcOptions};
 pub use regions::{RegionId, Regions, Simulated};
 pub use statistics::Statistics;
 
@@ -76,6 +84,9 @@ pub trait Allocator: Send {
 
     /// How things stand.
     fn statistics(&self) -> Statistics;
+
+    /// Every block of every region: the live ones with who they are for, the free ones with nobody. In no particular order.
+    fn blocks(&self) -> Box<dyn Iterator<Item = (Block, Option<LabelId>)> + '_>;
 }
 
 /// Where a block begins.

@@ -9,7 +9,7 @@ mod out_of_memory;
 pub mod process;
 
 pub use allocator::{
-    Address, Allocator, Block, FreeError, Refusal, RegionId, Regions, Simulated, Statistics,
+    Address, Allocator, Bfc, BfcOptions, Block, FreeError, Refusal, RegionId, Regions, Simulated, Statistics,
 };
 pub use arena::Arena;
 pub use device::Device;
