@@ -1,40 +1,31 @@
 //! One mapped range of memory in which every tensor has a planned offset.
 //!
-//! Invariant: the mapping has exactly the capacity asked for (rounded up to whole pages by the operating system) and
-//! never grows. Pages are zero until they are first written and take no memory before that.
-
-#![allow(unsafe_code)]
+//! Invariant: it has exactly the capacity asked for (the operating system rounds it up to whole pages) and never grows. Pages
+//! are zero until they are first written and take no memory before that.
 
 use crate::Device;
-use memmap2::MmapMut;
+use crate::piece::Piece;
 use plimsoll_trace::{Bytes, Offset};
 
-/// A mapped range of a device's memory; dropping it gives the memory back to the operating system.
+/// A mapped range of a device's memory; dropping it gives the memory back.
 #[derive(Debug)]
 pub struct Arena {
-    map: MmapMut,
-    capacity: Bytes,
-    device: Device,
+    piece: Piece,
 }
 
 impl Arena {
-    pub(crate) fn map(device: Device, capacity: Bytes) -> std::io::Result<Self> {
-        // An empty mapping is an error of the operating system, but an empty plan is none of ours.
-        let map = MmapMut::map_anon(capacity.as_usize().max(1))?;
-        // Large pages make large tensors faster; where there are none, nothing is lost.
-        #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Self { map, capacity, device })
+    pub(crate) fn new(piece: Piece) -> Self {
+        Self { piece }
     }
 
     /// How many bytes it has.
     pub fn capacity(&self) -> Bytes {
-        self.capacity
+        self.piece.bytes
     }
 
     /// The device it is a part of.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.piece.device
     }
 
     /// The address of a range, for kernels. It stays valid until the arena is dropped.
@@ -42,9 +33,7 @@ impl Arena {
     /// # Panics
     /// If the range leaves the arena.
     pub fn address(&mut self, offset: Offset, bytes: Bytes) -> *mut u8 {
-        self.check(offset, bytes);
-        // SAFETY: the range was just checked to lie inside the mapping.
-        unsafe { self.map.as_mut_ptr().add(offset.as_usize()) }
+        self.piece.pointer(offset, bytes)
     }
 
     /// The contents of a range.
@@ -52,8 +41,7 @@ impl Arena {
     /// # Panics
     /// If the range leaves the arena.
     pub fn bytes(&self, offset: Offset, bytes: Bytes) -> &[u8] {
-        self.check(offset, bytes);
-        &self.map[offset.as_usize()..][..bytes.as_usize()]
+        self.piece.bytes(offset, bytes)
     }
 
     /// The contents of a range, to be changed.
@@ -61,19 +49,7 @@ impl Arena {
     /// # Panics
     /// If the range leaves the arena.
     pub fn bytes_mut(&mut self, offset: Offset, bytes: Bytes) -> &mut [u8] {
-        self.check(offset, bytes);
-        &mut self.map[offset.as_usize()..][..bytes.as_usize()]
-    }
-
-    fn check(&self, offset: Offset, bytes: Bytes) {
-        let end = (offset + bytes).distance();
-        assert!(end <= self.capacity, "{end} is beyond the arena's {}", self.capacity);
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        self.device.give_back(self.capacity);
+        self.piece.bytes_mut(offset, bytes)
     }
 }
 

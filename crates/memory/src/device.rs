@@ -2,9 +2,12 @@
 //!
 //! Equation, checked at every request: `sum(holders) <= limit`.
 
+use crate::mapping::Mapping;
+use crate::piece::Piece;
 use crate::{Arena, Holder, OutOfMemory};
-use plimsoll_trace::Bytes;
-use std::sync::{Arc, Mutex, PoisonError};
+use plimsoll_trace::{Bytes, Offset};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Memory with a limit. Clones are the same device.
 #[derive(Clone, Debug)]
@@ -16,13 +19,23 @@ pub struct Device {
 struct State {
     name: String,
     limit: Bytes,
-    holders: Mutex<Vec<Holder>>,
+    holders: Mutex<Holders>,
+}
+
+/// A line in a device's list of holders; tickets are not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+#[derive(Debug, Default)]
+struct Holders {
+    list: BTreeMap<Ticket, Holder>,
+    next: u64,
 }
 
 impl Device {
     /// The host's memory, of which no more than `limit` is used.
     pub fn host(limit: Bytes) -> Self {
-        let state = State { name: "host".to_string(), limit, holders: Mutex::new(Vec::new()) };
+        let state = State { name: "host".to_string(), limit, holders: Mutex::default() };
         Self { state: Arc::new(state) }
     }
 
@@ -38,39 +51,42 @@ impl Device {
 
     /// What it holds now.
     pub fn in_use(&self) -> Bytes {
-        self.holders().iter().map(|holder| holder.bytes).sum()
+        self.holders().list.values().map(|holder| holder.bytes).sum()
     }
 
     /// Maps an arena of exactly this capacity for somebody, or says why not.
     pub fn arena(&self, who: &str, capacity: Bytes) -> Result<Arena, OutOfMemory> {
+        self.take(who, capacity).map(Arena::new)
+    }
+
+    /// Maps so many bytes for somebody, if the limit leaves them.
+    pub(crate) fn take(&self, who: &str, bytes: Bytes) -> Result<Piece, OutOfMemory> {
         let mut holders = self.holders();
-        let in_use: Bytes = holders.iter().map(|holder| holder.bytes).sum();
-        let refuse = |holders: &[Holder], system: Option<String>| OutOfMemory {
+        let in_use: Bytes = holders.list.values().map(|holder| holder.bytes).sum();
+        let refuse = |holders: &Holders, system: Option<String>| OutOfMemory {
             device: self.state.name.clone(),
             who: who.to_string(),
-            requested: capacity,
+            requested: bytes,
             limit: self.state.limit,
-            holders: holders.to_vec(),
+            holders: holders.list.values().cloned().collect(),
             system,
         };
-        if in_use.0.checked_add(capacity.0).is_none_or(|sum| sum > self.state.limit.0) {
+        if bytes > self.state.limit.saturating_sub(in_use) {
             return Err(refuse(&holders, None));
         }
-        let arena =
-            Arena::map(self.clone(), capacity).map_err(|error| refuse(&holders, Some(error.to_string())))?;
-        holders.push(Holder { who: who.to_string(), bytes: capacity });
-        Ok(arena)
+        let mapping = Mapping::new(bytes).map_err(|error| refuse(&holders, Some(error.to_string())))?;
+        let ticket = Ticket(holders.next);
+        holders.next += 1;
+        holders.list.insert(ticket, Holder { who: who.to_string(), bytes });
+        Ok(Piece { mapping: Arc::new(mapping), start: Offset::START, bytes, device: self.clone(), ticket })
     }
 
-    pub(crate) fn give_back(&self, bytes: Bytes) {
-        let mut holders = self.holders();
-        if let Some(index) = holders.iter().position(|holder| holder.bytes == bytes) {
-            holders.remove(index);
-        }
+    pub(crate) fn give_back(&self, ticket: Ticket) {
+        self.holders().list.remove(&ticket);
     }
 
-    fn holders(&self) -> std::sync::MutexGuard<'_, Vec<Holder>> {
-        // A panic elsewhere cannot leave the list half changed: every change is one push or one remove.
+    fn holders(&self) -> MutexGuard<'_, Holders> {
+        // A panic elsewhere cannot leave the list half changed: every change is one insert or one remove.
         self.state.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

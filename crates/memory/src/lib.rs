@@ -5,7 +5,10 @@
 mod allocator;
 mod arena;
 mod device;
+mod host_regions;
+mod mapping;
 mod out_of_memory;
+mod piece;
 pub mod process;
 
 pub use allocator::{
@@ -13,4 +16,5 @@ pub use allocator::{
 };
 pub use arena::Arena;
 pub use device::Device;
+pub use host_regions::HostRegions;
 pub use out_of_memory::{Holder, OutOfMemory};
