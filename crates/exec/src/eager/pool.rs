@@ -14,6 +14,8 @@ pub type MakeAllocator = Box<dyn Fn() -> Box<dyn Allocator> + Send>;
 pub struct Held {
     /// Where it is and how long.
     pub block: Block,
+    /// How much of it was asked for.
+    pub requested: Bytes,
     /// Who it is for.
     pub label: LabelId,
     id: BlockId,
@@ -108,7 +110,7 @@ impl Pool {
     pub fn take(&mut self, bytes: Bytes, label: LabelId) -> Result<Held, Refusal> {
         let block = self.allocator.take(bytes, label, &mut self.regions)?;
         self.next = self.next.wrapping_add(1);
-        let held = Held { block, label, id: BlockId(self.next) };
+        let held = Held { block, requested: bytes, label, id: BlockId(self.next) };
         if self.record {
             self.record_take(held);
         }
@@ -135,14 +137,14 @@ impl Pool {
         self.regions.pointer(held.block.address)
     }
 
-    /// The first bytes of a block.
-    pub fn bytes(&self, held: Held, bytes: Bytes) -> &[u8] {
-        self.regions.bytes(held.block.address, bytes)
+    /// What was written to a block; no more of it than was asked for.
+    pub fn bytes(&self, held: Held) -> &[u8] {
+        self.regions.bytes(held.block.address, held.requested)
     }
 
-    /// The first bytes of a block, to be changed.
-    pub fn bytes_mut(&mut self, held: Held, bytes: Bytes) -> &mut [u8] {
-        self.regions.bytes_mut(held.block.address, bytes)
+    /// The same, to be changed.
+    pub fn bytes_mut(&mut self, held: Held) -> &mut [u8] {
+        self.regions.bytes_mut(held.block.address, held.requested)
     }
 
     /// An op was run: looks at the fragmentation and moves the trace's time on.
@@ -164,7 +166,7 @@ impl Pool {
     }
 
     fn record_take(&mut self, held: Held) {
-        let Held { block, label, id } = held;
+        let Held { block, label, id, .. } = held;
         let (time, offset) = (self.now, folded(block.address));
         self.trace.events.push(Event::Take { time, block: id, offset, bytes: block.bytes, label });
     }

@@ -32,7 +32,7 @@ impl Residents {
         let name = label.value.clone();
         let label = pool.add_label(label);
         let held = pool.take(bytes_of(tensor), label).map_err(|refusal| (refusal, label))?;
-        pool.bytes_mut(held, bytes_of(tensor)).fill(0);
+        pool.bytes_mut(held).fill(0);
         self.positions.insert(name, self.blocks.len());
         self.blocks.push((held, tensor.clone()));
         Ok(())
