@@ -33,6 +33,15 @@ pub struct Eager {
     lost: Option<Box<Shortage>>,
 }
 
+/// When updates run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Updates {
+    /// After everything else, as in TensorFlow's eager mode: a step that runs out of memory has updated nothing.
+    AtTheEnd,
+    /// As soon as they may, so that gradients are freed early: right where a failed step's updates are thrown away.
+    WhenReady,
+}
+
 /// Why a walk over a script ended early.
 enum Stop {
     Refused(Refusal, LabelId),
@@ -66,6 +75,16 @@ impl Eager {
     /// Gets a graph ready and takes blocks of zeros for those of its persistent values that are not there yet. `watched` are values that
     /// must be finite whenever they were computed.
     pub fn load(&mut self, graph: Graph, watched: &[ValueId]) -> Result<ProgramId, StepError> {
+        self.load_with(graph, watched, Updates::AtTheEnd)
+    }
+
+    /// The same, with a choice of when updates run.
+    pub fn load_with(
+        &mut self,
+        graph: Graph,
+        watched: &[ValueId],
+        updates: Updates,
+    ) -> Result<ProgramId, StepError> {
         let before = self.residents.count();
         for id in graph.persistents() {
             let label = script::label(&graph, id);
@@ -76,7 +95,7 @@ impl Eager {
             }
         }
         let kernels = CpuKernels { threads: self.threads.current_num_threads() };
-        let script = Script::new(graph, watched, kernels, &self.residents, &mut self.pool);
+        let script = Script::new(graph, watched, updates, kernels, &self.residents, &mut self.pool);
         self.scripts.push(script);
         Ok(ProgramId(self.scripts.len() - 1))
     }

@@ -2,11 +2,11 @@
 //! and after which op each block is free.
 //!
 //! Views share their input's block, updates write over the persistent block; every other output gets a block of its own.
-//! Updates come last, as in TensorFlow's eager mode. They take nothing, so a step that runs out of memory has updated nothing yet.
+//! Updates take nothing. Where they come last, a step that runs out of memory has updated nothing yet.
 
-use super::Pool;
 use super::pool::Held;
 use super::residents::Residents;
+use super::{Pool, Updates};
 use crate::kernels::CpuKernels;
 use crate::program::{BoundStep, guard};
 use plimsoll_graph::{Graph, Op, OpId, Role, Source, TensorType, ValueId};
@@ -51,11 +51,12 @@ impl Script {
     pub(crate) fn new(
         graph: Graph,
         watched: &[ValueId],
+        updates: Updates,
         kernels: CpuKernels,
         residents: &Residents,
         pool: &mut Pool,
     ) -> Self {
-        let order = order::order(&graph, false);
+        let order = order::order(&graph, updates == Updates::WhenReady);
         let places = places(&graph, &order, residents);
         let labels = graph.value_ids().map(|id| pool.add_label(label(&graph, id))).collect();
         let make = |id: OpId| step(&graph, id, watched, kernels, &places, pool);
