@@ -1,13 +1,15 @@
 //! `plimsoll train`: a training run inside a memory budget.
 
-use crate::arguments::Train;
+mod eager;
+
+use crate::arguments::{MemoryUse, Mode, Train};
 use crate::failure::Failure;
 use crate::inspect::{headline, job};
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll::data::{self, Wanted};
+use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::memory::Device;
-use plimsoll::{JobError, Outcome, Progress, Run, Trainer};
+use plimsoll::{Bytes, JobError, Outcome, Prepared, Progress, Run, Trainer};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -18,11 +20,17 @@ const LINES: u64 = 10;
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, Some(&arguments.data))?;
-    let prepared = match arguments.step.memory {
-        Some(budget) => job.prepare_within(budget)?,
-        None => job.prepare()?,
-    };
-    let wanted = Wanted::of(&prepared.training);
+    let how = &arguments.memory_use;
+    check_eager_options(how)?;
+    let lengths: Vec<usize> = how.lengths.iter().copied().map(usize::from).collect();
+    if !lengths.is_empty() && arguments.data != "synthetic" {
+        let hint = Some("add --data synthetic".to_string());
+        return Err(Failure::usage("only synthetic samples can have any length", hint));
+    }
+    // A plan must fit before it is run; an allocator is asked step by step.
+    let budget = arguments.step.memory.filter(|_| how.mode == Mode::Graph);
+    let prepared = job.prepare_lengths(&lengths, budget)?;
+    let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
         steps: steps(arguments, data.train.count())?,
@@ -30,17 +38,49 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
         seed: arguments.seed,
         poison: arguments.poison,
     };
-    let device = Device::host(arguments.step.memory.unwrap_or(prepared.peak()));
-    eprintln!("{} · {} samples of {}", headline(&prepared), data.train.count(), data.name);
-    eprintln!("planned peak {} ({} bytes) of {}", prepared.peak(), prepared.peak().0, device.limit());
-    let display = Display::new(run.steps);
-    let outcome = Trainer::new(prepared, &device, run)?.train(&data, |progress| display.show(progress))?;
-    display.bar.finish_and_clear();
+    eprintln!("{} · {} samples of {}", headline(&prepared[0]), data.train.count(), data.name);
+    let peak = prepared.iter().map(Prepared::peak).max().unwrap_or_default();
+    let outcome = match how.mode {
+        Mode::Graph => train_planned(prepared, peak, arguments, run, &data)?,
+        Mode::Eager => eager::train(prepared, peak, arguments, run, &data)?,
+    };
     match arguments.step.json {
         true => println!("{:#}", as_json(&outcome)),
         false => println!("{}", as_text(&outcome)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn train_planned(
+    prepared: Vec<Prepared>,
+    peak: Bytes,
+    arguments: &Train,
+    run: Run,
+    data: &Dataset,
+) -> Result<Outcome, Failure> {
+    let device = Device::host(arguments.step.memory.unwrap_or(peak));
+    eprintln!("planned peak {peak} ({} bytes) of {}", peak.0, device.limit());
+    let display = Display::new(run.steps);
+    let mut trainer = Trainer::with_lengths(prepared, &device, run)?;
+    let outcome = trainer.train(data, |progress| display.show(progress))?;
+    display.bar.finish_and_clear();
+    Ok(outcome)
+}
+
+/// Options of eager mode say nothing about a plan.
+fn check_eager_options(how: &MemoryUse) -> Result<(), Failure> {
+    let given = [
+        ("--allocator", how.allocator.is_some()),
+        ("--growth", how.growth.is_some()),
+        ("--on-oom", how.on_oom.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given && how.mode == Mode::Graph) {
+        Some((option, _)) => {
+            let hint = Some("add --mode eager".to_string());
+            Err(Failure::usage(format!("{option} has no meaning for a planned run"), hint))
+        }
+        None => Ok(()),
+    }
 }
 
 fn steps(arguments: &Train, samples: usize) -> Result<u64, Failure> {
@@ -91,11 +131,14 @@ fn as_text(outcome: &Outcome) -> String {
     let mut table =
         Table::new(["planned peak", &outcome.planned_peak.to_string(), &bytes(outcome.planned_peak)])
             .right(1);
-    table.row([
-        "measured peak".to_string(),
-        outcome.measured_peak.to_string(),
-        format!("{}, equal", bytes(outcome.measured_peak)),
-    ]);
+    match outcome.pool {
+        Some(pool) => eager::add_rows(&mut table, &pool, outcome.planned_peak),
+        None => table.row([
+            "measured peak".to_string(),
+            outcome.measured_peak.to_string(),
+            format!("{}, equal", bytes(outcome.measured_peak)),
+        ]),
+    }
     if let Some(resident) = outcome.peak_resident {
         table.row([
             "whole process".to_string(),
@@ -114,12 +157,20 @@ fn as_text(outcome: &Outcome) -> String {
     table.print()
 }
 
-fn bytes(size: plimsoll::Bytes) -> String {
+fn bytes(size: Bytes) -> String {
     format!("{} bytes", size.0)
 }
 
 fn as_json(outcome: &Outcome) -> serde_json::Value {
+    let pool = outcome.pool;
     json!({
+        "mode": if pool.is_some() { "eager" } else { "graph" },
+        "allocator": pool.map(|pool| pool.allocator),
+        "peak_in_use_bytes": pool.map(|pool| pool.peak_in_use),
+        "peak_reserved_bytes": pool.map(|pool| pool.peak_reserved),
+        "worst_fragmentation": pool.map(|pool| pool.worst_fragmentation),
+        "shrunk_steps": pool.map(|pool| pool.shrunk_steps),
+        "compactions": pool.map(|pool| pool.compactions),
         "planned_peak_bytes": outcome.planned_peak,
         "measured_peak_bytes": outcome.measured_peak,
         "peak_rss_bytes": outcome.peak_resident,
