@@ -7,6 +7,7 @@ mod arena;
 mod device;
 mod out_of_memory;
 pub mod process;
+pub mod replay;
 
 pub use allocator::{
     Address, Allocator, Bfc, BfcOptions, Block, FreeError, Refusal, RegionId, Regions, Simulated, Statistics,
