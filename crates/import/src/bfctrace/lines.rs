@@ -1,7 +1,7 @@
 //! The lines of a bfctrace: from bytes to words, one at a time.
 
 use super::{BfcTraceError, HEADER, Problem};
-use flate2::read::MultiGzDecoder;
+use crate::gzip::Unpacked;
 use std::io::{BufRead, BufReader, Read};
 
 /// No line of a sound trace is longer, so a longer one is not read to its end.
@@ -32,38 +32,16 @@ pub(super) enum Line<'a> {
 
 /// Lines read one after another.
 pub(super) struct Lines<R: Read> {
-    input: BufReader<Input<R>>,
+    input: BufReader<Unpacked<R>>,
     text: Vec<u8>,
     line: u64,
 }
 
-/// The bytes that were looked at to tell gzip from text, then the rest.
-type Start<R> = std::io::Chain<std::io::Cursor<Vec<u8>>, R>;
-
-enum Input<R: Read> {
-    Plain(Start<R>),
-    Gzip(Box<MultiGzDecoder<Start<R>>>),
-}
-
-impl<R: Read> Read for Input<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Plain(input) => input.read(buffer),
-            Self::Gzip(input) => input.read(buffer),
-        }
-    }
-}
-
 impl<R: Read> Lines<R> {
     /// Looks at the first bytes and the header.
-    pub(super) fn new(mut input: R) -> Result<Self, BfcTraceError> {
+    pub(super) fn new(input: R) -> Result<Self, BfcTraceError> {
         let broken = |error| BfcTraceError { line: 1, problem: Problem::Broken(error) };
-        let mut magic = Vec::new();
-        input.by_ref().take(2).read_to_end(&mut magic).map_err(broken)?;
-        let gzip = magic == [0x1f, 0x8b];
-        let start = std::io::Cursor::new(magic).chain(input);
-        let input =
-            if gzip { Input::Gzip(Box::new(MultiGzDecoder::new(start))) } else { Input::Plain(start) };
+        let input = Unpacked::new(input).map_err(broken)?;
         let mut lines = Self { input: BufReader::with_capacity(64 << 10, input), text: Vec::new(), line: 0 };
         let found = lines.fill().map_err(|problem| lines.error(problem))?;
         match found && lines.text.starts_with(HEADER.as_bytes()) {
