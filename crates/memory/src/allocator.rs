@@ -59,15 +59,28 @@
 //! assert_eq!(direct.statistics().in_use, Bytes::ZERO);
 //! ```
 
+mod best_fit;
 mod bfc;
+mod bump;
 mod chunks;
 mod free_set;
+mod heap;
+mod named;
+#[cfg(test)]
+mod properties;
 mod regions;
 mod statistics;
+mod thread_safe;
+mod torch;
 
+pub use best_fit::BestFit;
 pub use bfc::{Bfc, BfcOptions};
+pub use bump::Bump;
+pub use named::{ALLOCATOR_NAMES, AllocatorOptions, UnknownAllocator, by_name};
 pub use regions::{RegionId, Regions, Simulated};
 pub use statistics::Statistics;
+pub use thread_safe::Shared;
+pub use torch::{Torch, TorchOptions};
 
 use plimsoll_trace::{Bytes, LabelId, Offset};
 

@@ -10,9 +10,12 @@ mod mapping;
 mod out_of_memory;
 mod piece;
 pub mod process;
+pub mod replay;
 
 pub use allocator::{
-    Address, Allocator, Bfc, BfcOptions, Block, FreeError, Refusal, RegionId, Regions, Simulated, Statistics,
+    ALLOCATOR_NAMES, Address, Allocator, AllocatorOptions, BestFit, Bfc, BfcOptions, Block, Bump, FreeError,
+    Refusal, RegionId, Regions, Shared, Simulated, Statistics, Torch, TorchOptions, UnknownAllocator,
+    by_name,
 };
 pub use arena::Arena;
 pub use device::Device;
