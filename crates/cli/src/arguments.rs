@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll::Bytes;
+use plimsoll::memory::ALLOCATOR_NAMES;
 use plimsoll::train::{Loss, Optimizer};
 
 /// Trains deep-learning models inside a memory budget, with a peak that is known before the first step.
@@ -20,6 +21,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Train a model inside a memory budget
     Train(Train),
+    /// Show the devices, their limits and what is free of them
+    Devices(Devices),
     /// List the models that can be named
     Zoo(Zoo),
 }
@@ -67,6 +70,10 @@ pub struct Train {
     /// The step that is repeated.
     #[command(flatten)]
     pub step: Step,
+    /// The device to train on (see `plimsoll devices`); without --memory its limit is what the cgroup and the available memory
+    /// leave, minus a reserve of 5 % of that (at least 256 MiB, at most half)
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
     /// digits (embedded) or synthetic (random samples of what the model takes)
     #[arg(long, value_name = "NAME", default_value = "digits")]
     pub data: String,
@@ -97,9 +104,9 @@ pub struct MemoryUse {
     #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Graph)]
     pub mode: Mode,
     /// Who gives out memory in eager mode [default: bfc]
-    #[arg(long, value_name = "NAME", value_enum)]
-    pub allocator: Option<AllocatorName>,
-    /// Whether the allocator reserves in growing regions or all of --memory at once [default: on]
+    #[arg(long, value_name = "NAME", value_parser = ALLOCATOR_NAMES)]
+    pub allocator: Option<String>,
+    /// Whether bfc reserves in growing regions or all of the limit at once [default: on]
     #[arg(long, value_name = "ON|OFF", value_enum)]
     pub growth: Option<Switch>,
     /// What happens when memory runs out in a step of eager mode [default: stop]
@@ -117,13 +124,6 @@ pub enum Mode {
     Graph,
     /// During the run, by an allocator
     Eager,
-}
-
-/// The allocators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AllocatorName {
-    /// TensorFlow's: best fit with coalescing
-    Bfc,
 }
 
 /// A setting with two states.
@@ -146,6 +146,32 @@ pub enum OnOom {
     Compact,
 }
 
+/// `plimsoll devices`
+///
+/// Without --memory a device gets an automatic limit: what the cgroup and the available memory leave, minus a reserve of 5 % of that (at
+/// least 256 MiB, at most half).
+#[derive(Args)]
+pub struct Devices {
+    /// The limit of the host, or with --split what all its parts may come to
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<Bytes>,
+    /// The logical devices to cut the host into, such as 1GiB,512MiB or left=1GiB,right=512MiB
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = part)]
+    pub split: Vec<Part>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A logical device to be made; without a name it gets a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its limit.
+    pub limit: Bytes,
+}
+
 /// `plimsoll zoo`
 #[derive(Args)]
 pub struct Zoo {
@@ -158,6 +184,14 @@ fn size(text: &str) -> Result<Bytes, String> {
     text.parse::<Bytes>().map_err(|error| format!("{error}\n  hint: write it like 512MiB, 2GB or 1.5GiB"))
 }
 
+fn part(text: &str) -> Result<Part, String> {
+    match text.split_once('=') {
+        Some((name, _)) if name.trim().is_empty() => Err("a name is missing before `=`".to_string()),
+        Some((name, limit)) => Ok(Part { name: Some(name.trim().to_string()), limit: size(limit)? }),
+        None => Ok(Part { name: None, limit: size(text)? }),
+    }
+}
+
 fn optimizer(name: &str) -> Result<Optimizer, String> {
     let names = Optimizer::DEFAULTS.map(|optimizer| optimizer.name().to_string()).join(", ");
     Optimizer::parse(name)
@@ -166,4 +200,19 @@ fn optimizer(name: &str) -> Result<Optimizer, String> {
 
 fn loss(name: &str) -> Result<Loss, String> {
     Loss::parse(name).ok_or_else(|| format!("there is no loss `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_a_size_and_may_have_a_name() {
+        let named = Part { name: Some("left".to_string()), limit: Bytes::mib(512) };
+        assert_eq!(part("left=512MiB"), Ok(named));
+        assert_eq!(part("1GiB"), Ok(Part { name: None, limit: Bytes::mib(1024) }));
+        for text in ["", "=1GiB", "left=", "left", "1GiB=left"] {
+            assert!(part(text).is_err(), "{text}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use crate::table::Table;
 use plimsoll::exec::StepError;
 use plimsoll::exec::eager::Shortage;
+use plimsoll::memory::{DeviceError, Holder, Share};
 use plimsoll::model::zoo::ZooError;
 use plimsoll::{JobError, OverBudget};
 use std::process::ExitCode;
@@ -61,6 +62,30 @@ impl From<JobError> for Failure {
 impl From<ZooError> for Failure {
     fn from(error: ZooError) -> Self {
         Self::usage(error.to_string(), Some("`plimsoll zoo` lists the models and their options".to_string()))
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        let list = |head, rows: Vec<(&String, &plimsoll::Bytes)>| {
+            let mut table = Table::new([head, "size"]).right(1);
+            rows.iter().for_each(|(name, bytes)| table.row([name.to_string(), bytes.to_string()]));
+            if rows.is_empty() { String::new() } else { table.print() + "\n" }
+        };
+        let evidence = match &error {
+            DeviceError::TooMuch { shares, .. } => {
+                list("assigned to", shares.iter().map(|Share { name, limit }| (name, limit)).collect())
+            }
+            DeviceError::Held { holders, .. } => {
+                list("held by", holders.iter().map(|Holder { who, bytes }| (who, bytes)).collect())
+            }
+            DeviceError::Unknown { .. }
+            | DeviceError::Duplicate { .. }
+            | DeviceError::Empty { .. }
+            | DeviceError::OutOfMemory(_) => String::new(),
+        };
+        let hint = error.hint();
+        Self { evidence, ..Self::usage(error.to_string(), hint) }
     }
 }
 

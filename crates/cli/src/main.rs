@@ -4,6 +4,7 @@
 
 mod arguments;
 mod chart;
+mod devices;
 mod failure;
 mod inspect;
 mod specification;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
+        Command::Devices(arguments) => devices::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),
     };
     match result {

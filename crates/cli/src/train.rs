@@ -2,14 +2,14 @@
 
 mod eager;
 
-use crate::arguments::{MemoryUse, Mode, Train};
+use crate::arguments::{Mode, Train};
 use crate::failure::Failure;
 use crate::inspect::{headline, job};
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Dataset, Wanted};
-use plimsoll::memory::Device;
-use plimsoll::{Bytes, JobError, Outcome, Prepared, Progress, Run, Trainer};
+use plimsoll::memory::{Device, Devices, Growth, HostMemory};
+use plimsoll::{Bytes, Job, JobError, Outcome, Prepared, Progress, Run, Trainer};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -20,16 +20,7 @@ const LINES: u64 = 10;
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, Some(&arguments.data))?;
-    let how = &arguments.memory_use;
-    check_eager_options(how)?;
-    let lengths: Vec<usize> = how.lengths.iter().copied().map(usize::from).collect();
-    if !lengths.is_empty() && arguments.data != "synthetic" {
-        let hint = Some("add --data synthetic".to_string());
-        return Err(Failure::usage("only synthetic samples can have any length", hint));
-    }
-    // A plan must fit before it is run; an allocator is asked step by step.
-    let budget = arguments.step.memory.filter(|_| how.mode == Mode::Graph);
-    let prepared = job.prepare_lengths(&lengths, budget)?;
+    let (device, prepared) = prepare(&job, arguments)?;
     let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
@@ -39,10 +30,12 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
         poison: arguments.poison,
     };
     eprintln!("{} · {} samples of {}", headline(&prepared[0]), data.train.count(), data.name);
-    let peak = prepared.iter().map(Prepared::peak).max().unwrap_or_default();
-    let outcome = match how.mode {
-        Mode::Graph => train_planned(prepared, peak, arguments, run, &data)?,
-        Mode::Eager => eager::train(prepared, peak, arguments, run, &data)?,
+    let peak = largest_peak(&prepared);
+    let source = if arguments.step.memory.is_some() { "" } else { " (automatic limit)" };
+    eprintln!("planned peak {peak} ({} bytes) of {}{source}", peak.0, device.limit());
+    let outcome = match arguments.memory_use.mode {
+        Mode::Graph => train_planned(prepared, &device, run, &data)?,
+        Mode::Eager => eager::train(prepared, &device, run, &data, &arguments.memory_use)?,
     };
     match arguments.step.json {
         true => println!("{:#}", as_json(&outcome)),
@@ -51,36 +44,43 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step. Without a
+/// budget the limit is the automatic one, or what the plan needs where the system does not tell what is free.
+fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Failure> {
+    let how = &arguments.memory_use;
+    eager::check_options(how)?;
+    let lengths: Vec<usize> = how.lengths.iter().copied().map(usize::from).collect();
+    if !lengths.is_empty() && arguments.data != "synthetic" {
+        let hint = Some("add --data synthetic".to_string());
+        return Err(Failure::usage("only synthetic samples can have any length", hint));
+    }
+    let devices = Devices::discover();
+    let physical = devices.find(&arguments.device)?;
+    let logical = |limit| physical.logical(physical.name(), limit, Growth::On);
+    let Some(limit) = arguments.step.memory.or_else(|| HostMemory::read().automatic_limit()) else {
+        let prepared = job.prepare_lengths(&lengths, None)?;
+        return Ok((logical(largest_peak(&prepared))?, prepared));
+    };
+    let device = logical(limit)?;
+    let budget = (how.mode == Mode::Graph).then_some(limit);
+    Ok((device, job.prepare_lengths(&lengths, budget)?))
+}
+
+fn largest_peak(prepared: &[Prepared]) -> Bytes {
+    prepared.iter().map(Prepared::peak).max().unwrap_or_default()
+}
+
 fn train_planned(
     prepared: Vec<Prepared>,
-    peak: Bytes,
-    arguments: &Train,
+    device: &Device,
     run: Run,
     data: &Dataset,
 ) -> Result<Outcome, Failure> {
-    let device = Device::host(arguments.step.memory.unwrap_or(peak));
-    eprintln!("planned peak {peak} ({} bytes) of {}", peak.0, device.limit());
     let display = Display::new(run.steps);
-    let mut trainer = Trainer::with_lengths(prepared, &device, run)?;
+    let mut trainer = Trainer::with_lengths(prepared, device, run)?;
     let outcome = trainer.train(data, |progress| display.show(progress))?;
     display.bar.finish_and_clear();
     Ok(outcome)
-}
-
-/// Options of eager mode say nothing about a plan.
-fn check_eager_options(how: &MemoryUse) -> Result<(), Failure> {
-    let given = [
-        ("--allocator", how.allocator.is_some()),
-        ("--growth", how.growth.is_some()),
-        ("--on-oom", how.on_oom.is_some()),
-    ];
-    match given.into_iter().find(|(_, given)| *given && how.mode == Mode::Graph) {
-        Some((option, _)) => {
-            let hint = Some("add --mode eager".to_string());
-            Err(Failure::usage(format!("{option} has no meaning for a planned run"), hint))
-        }
-        None => Ok(()),
-    }
 }
 
 fn steps(arguments: &Train, samples: usize) -> Result<u64, Failure> {

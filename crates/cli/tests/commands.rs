@@ -75,6 +75,74 @@ fn the_text_of_inspect_names_what_people_look_for() {
 }
 
 #[test]
+fn devices_have_limits_that_add_up() {
+    let report = json("devices");
+    let (device, host) = (&report["devices"][0], &report["host"]);
+    assert_eq!((&device["name"], &device["kind"]), (&Value::from("host"), &Value::from("host")));
+    assert_eq!(device["limit_bytes"], host["automatic_limit_bytes"]);
+    let bytes = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{report:#}"));
+    let left = bytes(&host["automatic_limit_bytes"]) + bytes(&host["reserve_bytes"]);
+    assert!(
+        left <= bytes(&host["available_bytes"]) && left <= bytes(&device["capacity_bytes"]),
+        "{report:#}"
+    );
+
+    let report = json("devices --split 3MiB,spare=1MiB --memory 4MiB");
+    let parts = report["devices"].as_array().unwrap();
+    let part = |index: usize| (parts[index]["name"].as_str(), parts[index]["largest_free_bytes"].as_u64());
+    assert_eq!((part(0), part(1)), ((Some("host:0"), Some(3 << 20)), (Some("spare"), Some(1 << 20))));
+
+    let output = plimsoll("devices --split 3MiB,2MiB --memory 8MiB");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let row = text.lines().find(|line| line.starts_with("host:1")).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words.join(" "), "host:1 host 8.00 MiB 2.00 MiB 0 B 0 B 2.00 MiB 0 %");
+    for piece in
+        ["largest free block", "fragmentation", "available", "cgroup", "automatic limit", "unassigned"]
+    {
+        assert!(text.contains(piece), "no `{piece}` in\n{text}");
+    }
+}
+
+#[test]
+fn devices_that_cannot_be_are_refused_with_figures() {
+    fails(
+        "devices --memory 4MiB --split 3MiB,2MiB",
+        2,
+        &[
+            "host:1 cannot have 2.00 MiB: of the 4.00 MiB of host, 3.00 MiB are assigned",
+            "host:0",
+            "1.00 MiB are left",
+        ],
+    );
+    fails("devices --split 1MiB,8000TiB", 2, &["host:1 cannot have", "hint:"]);
+    fails("devices --memory 8000TiB", 2, &["host cannot have", "are left"]);
+    fails("devices --split 1MiB,0", 2, &["host:1 cannot have a limit of 0 bytes"]);
+    fails("devices --memory 0", 2, &["host cannot have a limit of 0 bytes"]);
+    fails("devices --split a=1MiB,a=2MiB", 2, &["two devices called `a`"]);
+    fails("devices --split 1MiB,host:0=2MiB,host:0=1MiB", 2, &["two devices called `host:0`"]);
+    fails("devices --split 1MiB,2bananas", 2, &["`bananas` is no unit of memory"]);
+    fails("devices --split 1MiB,,2MiB", 2, &["does not begin with a number"]);
+    fails("devices --split =1MiB", 2, &["a name is missing"]);
+    fails("train cnn --device gpu", 2, &["there is no device `gpu`", "hint: the devices are host"]);
+    fails("train cnn --memory 8000TiB", 2, &["host cannot have", "are left"]);
+    fails("train cnn --memory 0", 2, &["limit of 0 bytes"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_a_budget_the_automatic_limit_holds() {
+    let output = plimsoll("train mlp --data digits --steps 1 --device host");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("(automatic limit)"), "{stderr}");
+    fails(
+        "train mlp@64 --data synthetic --batch 20000000000 --threads 1",
+        1,
+        &["the plan needs", "the budget is", "hint:"],
+    );
+}
+
+#[test]
 fn the_zoo_lists_what_can_be_named() {
     let models = json("zoo");
     let names: Vec<&str> =

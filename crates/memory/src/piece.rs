@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::Device;
-use crate::device::Ticket;
+use crate::books::Ticket;
 use crate::mapping::Mapping;
 use plimsoll_trace::{Bytes, Offset};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// Part of a device's memory; dropping it gives it back to the device.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    pub(crate) mapping: Arc<Mapping>,
+    /// There until it is dropped.
+    pub(crate) mapping: Option<Arc<Mapping>>,
     /// Where it begins in the mapping.
     pub(crate) start: Offset,
     pub(crate) bytes: Bytes,
@@ -30,7 +31,8 @@ impl Piece {
     pub(crate) fn pointer(&self, offset: Offset, bytes: Bytes) -> *mut u8 {
         let end = (offset + bytes).distance();
         assert!(end <= self.bytes, "{end} is beyond the {} there are", self.bytes);
-        self.mapping.pointer(self.start + offset.distance())
+        let mapping = self.mapping.as_ref().expect("the piece was not dropped");
+        mapping.pointer(self.start + offset.distance())
     }
 
     /// The contents of a range.
@@ -50,6 +52,8 @@ impl Piece {
 
 impl Drop for Piece {
     fn drop(&mut self) {
+        // Unmapped first: the device must not promise to somebody else what is still here.
+        self.mapping = None;
         self.device.give_back(self.ticket);
     }
 }

@@ -1,36 +1,47 @@
 //! `plimsoll train --mode eager`: op by op, from an allocator.
 
 use super::{Display, bytes};
-use crate::arguments::{AllocatorName, MemoryUse, OnOom, Switch, Train};
+use crate::arguments::{MemoryUse, Mode, OnOom, Switch};
 use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::data::Dataset;
 use plimsoll::exec::eager::MakeAllocator;
-use plimsoll::memory::{Bfc, BfcOptions, Device};
+use plimsoll::memory::{AllocatorOptions, BfcOptions, Device, by_name};
 use plimsoll::{Bytes, EagerOptions, EagerTrainer, OnShortage, Outcome, PoolUse, Prepared, Run};
 
-/// More than any host has: what a run may take that was given no limit.
-const NO_LIMIT: Bytes = Bytes(1 << 47);
+/// The allocator where none is named.
+const USUAL: &str = "bfc";
 
-/// Trains eagerly; the planned peak is only told for comparison.
+/// Refuses options that would have no effect.
+pub(super) fn check_options(how: &MemoryUse) -> Result<(), Failure> {
+    let given = [
+        ("--allocator", how.allocator.is_some()),
+        ("--growth", how.growth.is_some()),
+        ("--on-oom", how.on_oom.is_some()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given && how.mode == Mode::Graph) {
+        let hint = Some("add --mode eager".to_string());
+        return Err(Failure::usage(format!("{option} has no meaning for a planned run"), hint));
+    }
+    match how.allocator.as_deref().unwrap_or(USUAL) {
+        USUAL => Ok(()),
+        name if how.growth.is_some() => {
+            Err(Failure::usage(format!("{name} does not know --growth; only {USUAL} does"), None))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Trains eagerly.
 pub(super) fn train(
     prepared: Vec<Prepared>,
-    peak: Bytes,
-    arguments: &Train,
+    device: &Device,
     run: Run,
     data: &Dataset,
+    how: &MemoryUse,
 ) -> Result<Outcome, Failure> {
-    let how = &arguments.memory_use;
-    if how.growth == Some(Switch::Off) && arguments.step.memory.is_none() {
-        let hint = Some("add --memory with what it may have, such as --memory 512MiB".to_string());
-        return Err(Failure::usage("without growth everything is reserved at once", hint));
-    }
-    let device = Device::host(arguments.step.memory.unwrap_or(NO_LIMIT));
-    let limit =
-        arguments.step.memory.map_or("without a limit".to_string(), |limit| format!("within {limit}"));
-    let mut trainer = EagerTrainer::new(prepared, &device, run, options(how))?;
+    let mut trainer = EagerTrainer::new(prepared, device, run, options(how))?;
     let exact = trainer.parts_are_exact();
-    eprintln!("eager {limit}; a planned step takes {peak} ({} bytes)", peak.0);
     let display = Display::new(run.steps);
     let mut parts = 1;
     let outcome = trainer.train(data, |progress| {
@@ -81,10 +92,8 @@ fn options(how: &MemoryUse) -> EagerOptions {
 }
 
 fn allocator(how: &MemoryUse) -> MakeAllocator {
-    let growth = how.growth != Some(Switch::Off);
-    match how.allocator.unwrap_or(AllocatorName::Bfc) {
-        AllocatorName::Bfc => {
-            Box::new(move || Box::new(Bfc::new(BfcOptions { growth, ..BfcOptions::default() })))
-        }
-    }
+    let bfc = BfcOptions { growth: how.growth != Some(Switch::Off), ..BfcOptions::default() };
+    let options = AllocatorOptions { bfc, ..AllocatorOptions::default() };
+    let name = how.allocator.clone().unwrap_or(USUAL.to_string());
+    Box::new(move || by_name(&name, &options).expect("the command line knows the names"))
 }
