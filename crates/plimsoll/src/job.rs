@@ -195,7 +195,13 @@ impl JobError {
         match self {
             Self::OverBudget(over) => Some(over.hint()),
             Self::OutOfMemory(refused) => Some(refused.hint()),
-            Self::Step { error: StepError::OutOfMemory(shortage), .. } => Some(shortage.hint()),
+            Self::Step { error: StepError::OutOfMemory(shortage), .. } => {
+                let options = match shortage.is_fragmentation() {
+                    true => "--growth off, --on-oom compact or shrink, --mode graph",
+                    false => "--on-oom shrink, --batch, --mode graph",
+                };
+                Some(format!("{} ({options})", shortage.hint()))
+            }
             Self::NotFinite { .. } => Some(
                 "a smaller --learning-rate helps most often; check the data for absurd values".to_string(),
             ),

@@ -46,8 +46,9 @@ pub(super) fn train(
     let mut parts = 1;
     let outcome = trainer.train(data, |progress| {
         if progress.parts > parts {
+            let first = parts == 1;
             parts = progress.parts;
-            display.bar.suspend(|| tell_of_parts(progress.step, parts, exact));
+            display.bar.suspend(|| tell_of_parts(progress.step, parts, first && !exact));
         }
         display.show(progress);
     })?;
@@ -73,9 +74,9 @@ pub(super) fn add_rows(table: &mut Table, pool: &PoolUse, planned: Bytes) {
     }
 }
 
-fn tell_of_parts(step: u64, parts: usize, exact: bool) {
+fn tell_of_parts(step: u64, parts: usize, warn: bool) {
     eprintln!("step {step} ran out of memory; from here on steps are made in {parts} parts");
-    if !exact && parts == 2 {
+    if warn {
         eprintln!(
             "warning: this model normalizes over the batch, so a step in parts is not the same as a whole one"
         );
