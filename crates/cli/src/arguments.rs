@@ -1,7 +1,8 @@
 //! What can be written on the command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll::Bytes;
+use plimsoll::memory::ALLOCATOR_NAMES;
 use plimsoll::train::{Loss, Optimizer};
 
 /// Trains deep-learning models inside a memory budget, with a peak that is known before the first step.
@@ -91,6 +92,58 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,
+    /// How tensors get their memory.
+    #[command(flatten)]
+    pub memory_use: MemoryUse,
+}
+
+/// How tensors get their memory.
+#[derive(Args)]
+pub struct MemoryUse {
+    /// graph: by a plan, in one arena; eager: op by op, from an allocator
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Graph)]
+    pub mode: Mode,
+    /// Who gives out memory in eager mode [default: bfc]
+    #[arg(long, value_name = "NAME", value_parser = ALLOCATOR_NAMES)]
+    pub allocator: Option<String>,
+    /// Whether bfc reserves in growing regions or all of the limit at once [default: on]
+    #[arg(long, value_name = "ON|OFF", value_enum)]
+    pub growth: Option<Switch>,
+    /// What happens when memory runs out in a step of eager mode [default: stop]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub on_oom: Option<OnOom>,
+    /// Train a text model on synthetic sequences whose lengths take turns, such as 16,32,64
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    pub lengths: Vec<u16>,
+}
+
+/// When memory is decided upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Before the run, by a plan
+    Graph,
+    /// During the run, by an allocator
+    Eager,
+}
+
+/// A setting with two states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+/// What happens when memory runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnOom {
+    /// End with the evidence
+    Stop,
+    /// Make the step again in 2, 4, 8, ... parts, whose gradients are added up
+    Shrink,
+    /// Move what is live together and make the step again, once
+    Compact,
 }
 
 /// `plimsoll devices`

@@ -1,6 +1,8 @@
 //! How a command fails: what is wrong, evidence, a hint, and an exit code.
 
 use crate::table::Table;
+use plimsoll::exec::StepError;
+use plimsoll::exec::eager::Shortage;
 use plimsoll::memory::{DeviceError, Holder, Share};
 use plimsoll::model::zoo::ZooError;
 use plimsoll::{JobError, OverBudget};
@@ -40,7 +42,7 @@ impl Failure {
 impl From<JobError> for Failure {
     fn from(error: JobError) -> Self {
         let code = match &error {
-            JobError::Model(_) | JobError::Train(_) | JobError::Data(_) => 2,
+            JobError::Model(_) | JobError::Train(_) | JobError::Data(_) | JobError::NoLength { .. } => 2,
             JobError::OverBudget(_)
             | JobError::OutOfMemory(_)
             | JobError::Plan(_)
@@ -48,8 +50,11 @@ impl From<JobError> for Failure {
             | JobError::NotFinite { .. }
             | JobError::BrokenPromise { .. } => 1,
         };
-        let evidence =
-            if let JobError::OverBudget(over) = &error { live_at_the_floor(over) } else { String::new() };
+        let evidence = match &error {
+            JobError::OverBudget(over) => live_at_the_floor(over),
+            JobError::Step { error: StepError::OutOfMemory(shortage), .. } => held_at_the_end(shortage),
+            _ => String::new(),
+        };
         Self { message: error.to_string(), evidence, hint: error.hint(), code }
     }
 }
@@ -97,4 +102,23 @@ fn live_at_the_floor(over: &OverBudget) -> String {
         table.row([format!("and {} more", rest.len()), String::new(), bytes.to_string()]);
     }
     format!("{}\n(during {} of {})\n", table.print(), usage.worst_op, usage.worst_layer)
+}
+
+/// Who holds the memory that an eager step did not get, and how it stands with the pool.
+fn held_at_the_end(shortage: &Shortage) -> String {
+    let mut table = Table::new(["held", "role", "size"]).right(2);
+    let (largest, others, rest) = shortage.largest(6);
+    for (label, bytes) in largest {
+        table.row([label.value.clone(), label.role.clone(), bytes.to_string()]);
+    }
+    if others > 0 {
+        table.row([format!("and {others} more"), String::new(), rest.to_string()]);
+    }
+    let Shortage { allocator, in_use, reserved, largest_free, limit, .. } = shortage;
+    let share = 100.0 * shortage.fragmentation;
+    format!(
+        "{}\n({allocator}: {in_use} in use, {reserved} reserved of {limit}, largest free block {largest_free}, \
+         fragmentation {share:.0} %)\n",
+        table.print()
+    )
 }

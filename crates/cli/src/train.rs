@@ -1,13 +1,15 @@
 //! `plimsoll train`: a training run inside a memory budget.
 
-use crate::arguments::Train;
+mod eager;
+
+use crate::arguments::{Mode, Train};
 use crate::failure::Failure;
 use crate::inspect::{headline, job};
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll::data::{self, Wanted};
+use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::memory::{Device, Devices, Growth, HostMemory};
-use plimsoll::{Job, JobError, Outcome, Prepared, Progress, Run, Trainer};
+use plimsoll::{Bytes, Job, JobError, Outcome, Prepared, Progress, Run, Trainer};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -19,7 +21,7 @@ const LINES: u64 = 10;
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, Some(&arguments.data))?;
     let (device, prepared) = prepare(&job, arguments)?;
-    let wanted = Wanted::of(&prepared.training);
+    let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
         steps: steps(arguments, data.train.count())?,
@@ -27,12 +29,14 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
         seed: arguments.seed,
         poison: arguments.poison,
     };
-    eprintln!("{} · {} samples of {}", headline(&prepared), data.train.count(), data.name);
+    eprintln!("{} · {} samples of {}", headline(&prepared[0]), data.train.count(), data.name);
+    let peak = largest_peak(&prepared);
     let source = if arguments.step.memory.is_some() { "" } else { " (automatic limit)" };
-    eprintln!("planned peak {} ({} bytes) of {}{source}", prepared.peak(), prepared.peak().0, device.limit());
-    let display = Display::new(run.steps);
-    let outcome = Trainer::new(prepared, &device, run)?.train(&data, |progress| display.show(progress))?;
-    display.bar.finish_and_clear();
+    eprintln!("planned peak {peak} ({} bytes) of {}{source}", peak.0, device.limit());
+    let outcome = match arguments.memory_use.mode {
+        Mode::Graph => train_planned(prepared, &device, run, &data)?,
+        Mode::Eager => eager::train(prepared, &device, run, &data, &arguments.memory_use)?,
+    };
     match arguments.step.json {
         true => println!("{:#}", as_json(&outcome)),
         false => println!("{}", as_text(&outcome)),
@@ -40,18 +44,43 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The device with its limit, and the job planned within it. Without a budget the limit is the automatic one, or what the plan needs where
-/// the system does not tell what is free.
-fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Prepared), Failure> {
+/// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step. Without a
+/// budget the limit is the automatic one, or what the plan needs where the system does not tell what is free.
+fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Failure> {
+    let how = &arguments.memory_use;
+    eager::check_options(how)?;
+    let lengths: Vec<usize> = how.lengths.iter().copied().map(usize::from).collect();
+    if !lengths.is_empty() && arguments.data != "synthetic" {
+        let hint = Some("add --data synthetic".to_string());
+        return Err(Failure::usage("only synthetic samples can have any length", hint));
+    }
     let devices = Devices::discover();
     let physical = devices.find(&arguments.device)?;
     let logical = |limit| physical.logical(physical.name(), limit, Growth::On);
     let Some(limit) = arguments.step.memory.or_else(|| HostMemory::read().automatic_limit()) else {
-        let prepared = job.prepare()?;
-        return Ok((logical(prepared.peak())?, prepared));
+        let prepared = job.prepare_lengths(&lengths, None)?;
+        return Ok((logical(largest_peak(&prepared))?, prepared));
     };
     let device = logical(limit)?;
-    Ok((device, job.prepare_within(limit)?))
+    let budget = (how.mode == Mode::Graph).then_some(limit);
+    Ok((device, job.prepare_lengths(&lengths, budget)?))
+}
+
+fn largest_peak(prepared: &[Prepared]) -> Bytes {
+    prepared.iter().map(Prepared::peak).max().unwrap_or_default()
+}
+
+fn train_planned(
+    prepared: Vec<Prepared>,
+    device: &Device,
+    run: Run,
+    data: &Dataset,
+) -> Result<Outcome, Failure> {
+    let display = Display::new(run.steps);
+    let mut trainer = Trainer::with_lengths(prepared, device, run)?;
+    let outcome = trainer.train(data, |progress| display.show(progress))?;
+    display.bar.finish_and_clear();
+    Ok(outcome)
 }
 
 fn steps(arguments: &Train, samples: usize) -> Result<u64, Failure> {
@@ -102,11 +131,14 @@ fn as_text(outcome: &Outcome) -> String {
     let mut table =
         Table::new(["planned peak", &outcome.planned_peak.to_string(), &bytes(outcome.planned_peak)])
             .right(1);
-    table.row([
-        "measured peak".to_string(),
-        outcome.measured_peak.to_string(),
-        format!("{}, equal", bytes(outcome.measured_peak)),
-    ]);
+    match outcome.pool {
+        Some(pool) => eager::add_rows(&mut table, &pool, outcome.planned_peak),
+        None => table.row([
+            "measured peak".to_string(),
+            outcome.measured_peak.to_string(),
+            format!("{}, equal", bytes(outcome.measured_peak)),
+        ]),
+    }
     if let Some(resident) = outcome.peak_resident {
         table.row([
             "whole process".to_string(),
@@ -125,12 +157,20 @@ fn as_text(outcome: &Outcome) -> String {
     table.print()
 }
 
-fn bytes(size: plimsoll::Bytes) -> String {
+fn bytes(size: Bytes) -> String {
     format!("{} bytes", size.0)
 }
 
 fn as_json(outcome: &Outcome) -> serde_json::Value {
+    let pool = outcome.pool;
     json!({
+        "mode": if pool.is_some() { "eager" } else { "graph" },
+        "allocator": pool.map(|pool| pool.allocator),
+        "peak_in_use_bytes": pool.map(|pool| pool.peak_in_use),
+        "peak_reserved_bytes": pool.map(|pool| pool.peak_reserved),
+        "worst_fragmentation": pool.map(|pool| pool.worst_fragmentation),
+        "shrunk_steps": pool.map(|pool| pool.shrunk_steps),
+        "compactions": pool.map(|pool| pool.compactions),
         "planned_peak_bytes": outcome.planned_peak,
         "measured_peak_bytes": outcome.measured_peak,
         "peak_rss_bytes": outcome.peak_resident,

@@ -48,6 +48,70 @@ fn a_run_is_the_same_every_time_and_with_any_number_of_threads() {
 }
 
 #[test]
+fn eager_runs_give_the_planned_numbers_and_say_what_they_took() {
+    let planned = json("train cnn --data digits --steps 12");
+    assert_eq!((&planned["mode"], &planned["allocator"]), (&Value::from("graph"), &Value::Null));
+    for more in ["", "--growth off --memory 16MiB", "--allocator torch", "--allocator best-fit --poison"] {
+        let eager = json(&format!("train cnn --data digits --steps 12 --mode eager {more}"));
+        for key in ["loss", "accuracy", "planned_peak_bytes", "steps"] {
+            assert_eq!(eager[key], planned[key], "{key} with `{more}`");
+        }
+        let number = |key: &str| eager[key].as_f64().unwrap_or_else(|| panic!("no {key} in {eager:#}"));
+        assert_eq!(eager["mode"], "eager");
+        assert!(number("peak_in_use_bytes") > number("planned_peak_bytes"), "a plan shares storage");
+        assert!(number("peak_reserved_bytes") >= number("peak_in_use_bytes"));
+        assert!((0.0..=1.0).contains(&number("worst_fragmentation")));
+        assert_eq!(number("shrunk_steps"), 0.0);
+        assert!(number("seconds_per_step") > 0.0 && number("peak_rss_bytes") > 0.0);
+    }
+}
+
+#[test]
+fn eager_out_of_memory_is_explained_or_survived() {
+    let little = "train cnn --data digits --mode eager --memory 2MiB --steps 4";
+    let pieces =
+        ["step 1: host is out of memory", "of layer `", "held", "bfc:", "largest free block", "hint:"];
+    fails(little, 1, &pieces);
+    let whole = json("train cnn --data digits --mode eager --memory 16MiB --steps 4");
+    let shrunk = json(&format!("{little} --on-oom shrink"));
+    assert_eq!(shrunk["shrunk_steps"], 4);
+    assert!(shrunk["peak_reserved_bytes"].as_f64().unwrap() <= f64::from(2 << 20));
+    let loss = |run: &Value| run["loss"].as_f64().unwrap();
+    assert!((loss(&whole) - loss(&shrunk)).abs() < 1e-4, "{whole:#} {shrunk:#}");
+}
+
+#[test]
+fn batch_statistics_are_warned_about_once() {
+    let words = "train resnet20@16 --data synthetic --batch 8 --optimizer sgd --mode eager --memory 5MiB --steps 3 --on-oom shrink";
+    let output = plimsoll(words);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(stderr.matches("warning: this model normalizes over the batch").count(), 1, "{stderr}");
+}
+
+#[test]
+fn lengths_cost_the_longest_when_planned_and_more_when_eager() {
+    let words = "train lstm,vocab=100 --data synthetic --batch 4 --lengths 16,40,24 --steps 6";
+    let (planned, eager) = (json(words), json(&format!("{words} --mode eager")));
+    assert_eq!(planned["loss"], eager["loss"]);
+    assert_eq!(planned["measured_peak_bytes"], planned["planned_peak_bytes"]);
+    assert_eq!(eager["planned_peak_bytes"], planned["planned_peak_bytes"]);
+    assert!(eager["peak_reserved_bytes"].as_u64() > planned["planned_peak_bytes"].as_u64());
+}
+
+#[test]
+fn options_without_an_effect_are_refused() {
+    fails("train cnn --allocator bfc", 2, &["--allocator has no meaning", "hint: add --mode eager"]);
+    fails("train cnn --on-oom shrink", 2, &["--on-oom has no meaning"]);
+    fails("train cnn --mode eager --allocator torch --growth off", 2, &["torch does not know --growth"]);
+    fails("train cnn --mode eager --allocator bcf", 2, &["bcf", "torch-expandable"]);
+    fails("train cnn --mode lazy", 2, &["lazy", "eager"]);
+    fails("train lstm --lengths 8,9", 2, &["only synthetic samples", "hint:"]);
+    fails("train cnn@8 --data synthetic --lengths 8,9", 2, &["takes no sequences"]);
+    fails("train lstm --data synthetic --lengths 8,0", 2, &["0"]);
+}
+
+#[test]
 fn inspecting_gives_figures_that_add_up() {
     let report = json("inspect resnet50@64 --batch 4");
     let roles = report["by_role"].as_object().unwrap().values();

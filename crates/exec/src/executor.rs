@@ -3,6 +3,7 @@
 //! Invariant: nothing is allocated while a step runs. The arena is mapped when the executor is made, views are bound when a program
 //! is loaded, kernels take their scratch from the plan, what they keep a thread is taken with the pool, and a recording has room for all its events before it begins.
 
+use crate::eager::Shortage;
 use crate::kernels::{Call, Input, KernelError, cpu};
 use crate::program::{BoundStep, Guard, Program};
 use plimsoll_graph::{ElementType, Graph, OpId, Source, ValueId};
@@ -23,7 +24,7 @@ pub struct Settings {
 
 /// Names a program of one executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramId(usize);
+pub struct ProgramId(pub(crate) usize);
 
 /// Why a step stopped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -46,6 +47,9 @@ pub enum StepError {
         /// The op that computed it, or nothing if it was given.
         op: String,
     },
+    /// An eager step asked its allocator for more than there is.
+    #[error(transparent)]
+    OutOfMemory(Box<Shortage>),
 }
 
 /// Runs plans in one arena.
@@ -163,11 +167,7 @@ impl Executor {
     /// Runs the forward steps of a program with every value checked, and names the first that is not finite. Inputs must
     /// have been written again; nothing persistent changes.
     pub fn find_non_finite(&mut self, program: ProgramId) -> Result<(), StepError> {
-        let given = self.graph(program).value_ids().filter(|&id| {
-            let value = self.graph(program).value(id);
-            !matches!(value.source, Source::Op(_)) && value.tensor.element == ElementType::F32
-        });
-        for id in given.collect::<Vec<_>>() {
+        for id in given_values(self.graph(program)) {
             if self.f32(program, id).iter().any(|x| !x.is_finite()) {
                 return Err(not_finite(self.graph(program), id, None));
             }
@@ -177,14 +177,7 @@ impl Executor {
         pool.install(|| {
             for step in steps.iter_mut().filter(|step| step.is_forward(plan.graph())) {
                 run_step(plan.graph(), step)?;
-                let op = plan.graph().op(step.op);
-                for (output, &value) in step.outputs.iter_mut().zip(&op.outputs) {
-                    if output.tensor().element == ElementType::F32
-                        && output.f32().iter().any(|x| !x.is_finite())
-                    {
-                        return Err(not_finite(plan.graph(), value, Some(step.op)));
-                    }
-                }
+                check_outputs(plan.graph(), step)?;
             }
             Ok(())
         })
@@ -202,7 +195,26 @@ impl Executor {
     }
 }
 
-fn run_guarded(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
+/// The float32 values that the caller or an earlier step wrote.
+pub(crate) fn given_values(graph: &Graph) -> Vec<ValueId> {
+    let given = graph.value_ids().filter(|&id| {
+        let value = graph.value(id);
+        !matches!(value.source, Source::Op(_)) && value.tensor.element == ElementType::F32
+    });
+    given.collect()
+}
+
+/// Names the first output of a step that is not finite.
+pub(crate) fn check_outputs(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
+    for (output, &value) in step.outputs.iter_mut().zip(&graph.op(step.op).outputs) {
+        if output.tensor().element == ElementType::F32 && output.f32().iter().any(|x| !x.is_finite()) {
+            return Err(not_finite(graph, value, Some(step.op)));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn run_guarded(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
     let op = graph.op(step.op);
     if let Guard::Input(index) = step.guard
         && !is_finite(&step.inputs[index])
@@ -239,7 +251,7 @@ fn run_step(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
     })
 }
 
-fn not_finite(graph: &Graph, value: ValueId, op: Option<OpId>) -> StepError {
+pub(crate) fn not_finite(graph: &Graph, value: ValueId, op: Option<OpId>) -> StepError {
     let layer = graph.value(value).layer.map_or("", |layer| graph.layer_name(layer)).to_string();
     let op = op.map_or("", |op| graph.op(op).kind.name()).to_string();
     StepError::NotFinite { value: graph.value(value).name.clone(), layer, op }

@@ -108,7 +108,7 @@ fn replaced_by(graph: &Graph, layout: &Plan, op: &Op, input: usize) -> Option<us
     shared
 }
 
-fn guard(op: &Op, watched: &[ValueId]) -> Guard {
+pub(crate) fn guard(op: &Op, watched: &[ValueId]) -> Guard {
     // An update reads the gradient as its second input, and a non-finite one would ruin the parameter for good.
     if matches!(op.kind, OpKind::Update(_)) {
         return Guard::Input(1);
@@ -152,6 +152,12 @@ fn mark_lives(plan: &VerifiedPlan, steps: &mut [BoundStep]) {
 }
 
 impl BoundStep {
+    /// A step whose views are made when it runs.
+    pub(crate) fn unbound(op: OpId, guard: Guard) -> Self {
+        let (inputs, outputs, scratch, takes, frees) = (Vec::new(), Vec::new(), None, Vec::new(), Vec::new());
+        Self { op, inputs, outputs, scratch, takes, frees, reach: Bytes::ZERO, guard }
+    }
+
     /// Whether the step belongs to the forward pass.
     pub(crate) fn is_forward(&self, graph: &Graph) -> bool {
         graph.op(self.op).phase == Phase::Forward

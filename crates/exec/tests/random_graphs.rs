@@ -2,7 +2,7 @@
 
 use plimsoll_exec::kernels::CpuKernels;
 use plimsoll_exec::reference::{self, Tensor};
-use plimsoll_exec::{Executor, Settings};
+use plimsoll_exec::{Eager, Executor, Settings};
 use plimsoll_graph::op::{
     BatchNorm, BiasAdd, Binary, Broadcast, Concat, Conv2d, Dropout, LayerNorm, MatMul, Pad, Padding, Pool,
     Pool2d, Reduce, Reduction, Reshape, Slice, Sliding, Softmax, Transpose, Unary,
@@ -10,7 +10,7 @@ use plimsoll_graph::op::{
 use plimsoll_graph::{
     ElementType, Graph, Init, OpKind, Phase, Role, Shape, Site, Source, TensorType, ValueId, text,
 };
-use plimsoll_memory::Device;
+use plimsoll_memory::{Allocator, Bfc, BfcOptions, Device};
 use plimsoll_plan::{Options, Residents, plan, predict, verify};
 use plimsoll_trace::{Bytes, summarize};
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
@@ -44,6 +44,11 @@ proptest! {
                 verify(graph.clone(), made, &KERNELS).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn eager_runs_are_planned_runs(seed in any::<u64>(), ops in 1usize..20) {
+        run_planned_and_eager(&random_training_graph(seed, ops), seed);
     }
 
     #[test]
@@ -91,6 +96,42 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
         }
     }
     assert_eq!(executor.measured_peak(), peak);
+}
+
+/// A planned and an eager step on poisoned memory give the same bits.
+fn run_planned_and_eager(training: &TrainingGraph, seed: u64) {
+    let graph = &training.graph;
+    let made = plan(graph, &KERNELS, Options::default(), &Residents::default());
+    let peak = made.peak;
+    let proved = verify(graph.clone(), made, &KERNELS).unwrap();
+    let settings = Settings { threads: 2, poison: true, record: true };
+    let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
+    let planned = executor.load(proved, &[]);
+    let make = || Box::new(Bfc::new(BfcOptions::default())) as Box<dyn Allocator>;
+    let mut eager = Eager::new(&Device::host(Bytes::mib(64)), Box::new(make), settings);
+    let program = eager.load(graph.clone(), &[]).unwrap();
+    eager.begin(program).unwrap();
+    let given = first_contents(training, seed);
+    for id in graph.inputs().chain(graph.persistents()) {
+        match graph.tensor(id).element {
+            ElementType::I32 => {
+                executor.i32_mut(planned, id).fill(1);
+                eager.i32_mut(program, id).fill(1);
+            }
+            _ => {
+                write(executor.f32_mut(planned, id), &given[&id]);
+                write(eager.f32_mut(program, id), &given[&id]);
+            }
+        }
+    }
+    executor.run(planned).unwrap();
+    eager.run(program).unwrap();
+    for id in graph.outputs().iter().copied().chain(graph.persistents()) {
+        let (wanted, found) = (executor.f32(planned, id), eager.f32(program, id));
+        let same = wanted.iter().zip(found).all(|(a, b)| a.to_bits() == b.to_bits());
+        assert!(same, "{} differs\n{}", graph.value(id).name, text::print(graph));
+    }
+    plimsoll_trace::verify(eager.recording()).unwrap();
 }
 
 fn compare(graph: &Graph, value: ValueId, found: &[f32], wanted: &Tensor) {

@@ -45,6 +45,10 @@
 //!     fn statistics(&self) -> Statistics {
 //!         self.statistics
 //!     }
+//!
+//!     fn blocks(&self) -> Box<dyn Iterator<Item = (Block, Option<LabelId>)> + '_> {
+//!         Box::new(self.live.iter().map(|(&address, &bytes)| (Block { address, bytes }, Some(LabelId(0)))))
+//!     }
 //! }
 //!
 //! let mut regions = Simulated::new(Bytes::mib(1));
@@ -55,11 +59,28 @@
 //! assert_eq!(direct.statistics().in_use, Bytes::ZERO);
 //! ```
 
+mod best_fit;
+mod bfc;
+mod bump;
+mod chunks;
+mod free_set;
+mod heap;
+mod named;
+#[cfg(test)]
+mod properties;
 mod regions;
 mod statistics;
+mod thread_safe;
+mod torch;
 
+pub use best_fit::BestFit;
+pub use bfc::{Bfc, BfcOptions};
+pub use bump::Bump;
+pub use named::{ALLOCATOR_NAMES, AllocatorOptions, UnknownAllocator, by_name};
 pub use regions::{RegionId, Regions, Simulated};
 pub use statistics::Statistics;
+pub use thread_safe::Shared;
+pub use torch::{Torch, TorchOptions};
 
 use plimsoll_trace::{Bytes, LabelId, Offset};
 
@@ -76,6 +97,9 @@ pub trait Allocator: Send {
 
     /// How things stand.
     fn statistics(&self) -> Statistics;
+
+    /// Every block of every region: the live ones with who they are for, the free ones with nobody. In no particular order.
+    fn blocks(&self) -> Box<dyn Iterator<Item = (Block, Option<LabelId>)> + '_>;
 }
 
 /// Where a block begins.

@@ -36,10 +36,13 @@ mod out_of_memory;
 mod physical;
 mod piece;
 pub mod process;
+pub mod replay;
 mod reserve;
 
 pub use allocator::{
-    Address, Allocator, Block, FreeError, Refusal, RegionId, Regions, Simulated, Statistics,
+    ALLOCATOR_NAMES, Address, Allocator, AllocatorOptions, BestFit, Bfc, BfcOptions, Block, Bump, FreeError,
+    Refusal, RegionId, Regions, Shared, Simulated, Statistics, Torch, TorchOptions, UnknownAllocator,
+    by_name,
 };
 pub use arena::Arena;
 pub use books::Figures;

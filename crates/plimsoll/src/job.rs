@@ -73,6 +73,8 @@ pub enum JobError {
     Step { step: u64, error: StepError },
     #[error("step {step}: the loss is no longer a number; {}", first_non_finite(.first))]
     NotFinite { step: u64, first: StepError },
+    #[error("{model} takes no sequences of tokens, so its samples have no length")]
+    NoLength { model: String },
     #[error("the run took {measured}, but {planned} were planned")]
     BrokenPromise { planned: Bytes, measured: Bytes },
 }
@@ -104,19 +106,20 @@ impl Job {
 
     /// Plans and proves a step, and an evaluation that fits beside it.
     pub fn prepare(&self) -> Result<Prepared, JobError> {
+        self.prepare_beside(&Residents::default())
+    }
+
+    /// The same with weights that already have their places.
+    pub(crate) fn prepare_beside(&self, residents: &Residents) -> Result<Prepared, JobError> {
         let training = self.training_graph()?;
-        let step = self.plan_step(&training)?;
+        let step = self.plan_step(&training, residents)?;
         let evaluation = self.plan_evaluation(&step)?;
         Ok(Prepared { job: self.clone(), training, step, evaluation })
     }
 
     /// Prepares the job for a budget, or says what is in the way and what would help.
     pub fn prepare_within(&self, budget: Bytes) -> Result<Prepared, JobError> {
-        let prepared = self.prepare()?;
-        match prepared.peak() <= budget {
-            true => Ok(prepared),
-            false => Err(JobError::OverBudget(Box::new(OverBudget::explain(&prepared, budget)))),
-        }
+        self.prepare()?.within(budget)
     }
 
     fn training_graph(&self) -> Result<TrainingGraph, JobError> {
@@ -124,9 +127,9 @@ impl Job {
         Ok(training_graph(forward, self.loss, self.optimizer)?)
     }
 
-    fn plan_step(&self, training: &TrainingGraph) -> Result<VerifiedPlan, JobError> {
+    fn plan_step(&self, training: &TrainingGraph, residents: &Residents) -> Result<VerifiedPlan, JobError> {
         let kernels = CpuKernels { threads: self.threads };
-        let made = plan(&training.graph, &kernels, self.options, &Residents::default());
+        let made = plan(&training.graph, &kernels, self.options, residents);
         Ok(verify(training.graph.clone(), made, &kernels)?)
     }
 
@@ -156,6 +159,14 @@ impl Job {
 }
 
 impl Prepared {
+    /// The same, if its peak is within a budget.
+    pub(crate) fn within(self, budget: Bytes) -> Result<Self, JobError> {
+        match self.peak() <= budget {
+            true => Ok(self),
+            false => Err(JobError::OverBudget(Box::new(OverBudget::explain(&self, budget)))),
+        }
+    }
+
     /// The plan of a step.
     pub fn plan(&self) -> &Plan {
         self.step.plan()
@@ -184,6 +195,13 @@ impl JobError {
         match self {
             Self::OverBudget(over) => Some(over.hint()),
             Self::OutOfMemory(refused) => Some(refused.hint()),
+            Self::Step { error: StepError::OutOfMemory(shortage), .. } => {
+                let options = match shortage.is_fragmentation() {
+                    true => "--growth off, --on-oom compact or shrink, --mode graph",
+                    false => "--on-oom shrink, --batch, --mode graph",
+                };
+                Some(format!("{} ({options})", shortage.hint()))
+            }
             Self::NotFinite { .. } => Some(
                 "a smaller --learning-rate helps most often; check the data for absurd values".to_string(),
             ),

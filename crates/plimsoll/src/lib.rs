@@ -14,15 +14,21 @@
 
 mod batches;
 pub mod data;
+mod eager_trainer;
+mod engine;
 mod init;
 mod job;
+mod lengths;
 mod over_budget;
+mod parts;
 mod trainer;
 
+pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use job::{Job, JobError, Prepared};
 pub use over_budget::{OverBudget, Remedy};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 
+pub use plimsoll_exec as exec;
 pub use plimsoll_graph as graph;
 pub use plimsoll_memory as memory;
 pub use plimsoll_model as model;

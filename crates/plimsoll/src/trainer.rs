@@ -1,10 +1,10 @@
 //! The training loop.
 
 use crate::batches::Batches;
-use crate::data::{Dataset, Elements, Samples};
-use crate::{Bytes, JobError, Prepared, init};
-use plimsoll_exec::{Executor, ProgramId, Settings, StepError};
-use plimsoll_graph::{ElementType, Source, ValueId};
+use crate::data::{Dataset, Samples};
+use crate::engine::{self, Batch, Loaded, Scalars};
+use crate::{Bytes, JobError, PoolUse, Prepared};
+use plimsoll_exec::{Executor, ProgramId, Settings};
 use plimsoll_memory::{Device, process};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ pub struct Progress {
     pub loss: f32,
     /// The share of this batch that was predicted right, for losses that have classes.
     pub accuracy: Option<f32>,
+    /// In how many parts the step was made: 1 unless memory ran out.
+    pub parts: usize,
 }
 
 /// What came of a run.
@@ -45,21 +47,25 @@ pub struct Outcome {
     pub accuracy: Option<f32>,
     /// Whether the accuracy was measured on samples that were not learned from.
     pub on_test_samples: bool,
-    /// What the plan promised.
+    /// What the plan promised; of an eager run, what it would have promised for the same steps.
     pub planned_peak: Bytes,
-    /// The end of the highest buffer that was used.
+    /// The end of the highest buffer that was used; of an eager run, the most bytes that were reserved.
     pub measured_peak: Bytes,
+    /// How an eager run used its pool; nothing for a planned one.
+    pub pool: Option<PoolUse>,
     /// The most memory the whole process has had.
     pub peak_resident: Option<Bytes>,
     /// The time all steps took.
     pub time: Duration,
 }
 
-/// Trains one job on one device.
+/// Trains one job on one device, by its plan.
 pub struct Trainer {
-    prepared: Prepared,
+    /// One for each length of samples.
+    prepared: Vec<Prepared>,
     executor: Executor,
-    step: ProgramId,
+    /// The step of each.
+    steps: Vec<ProgramId>,
     evaluation: ProgramId,
     run: Run,
 }
@@ -67,78 +73,56 @@ pub struct Trainer {
 impl Trainer {
     /// Maps the arena and fills in the first weights.
     pub fn new(prepared: Prepared, device: &Device, run: Run) -> Result<Self, JobError> {
-        let settings = Settings { threads: prepared.job.threads, poison: run.poison, record: false };
-        let mut executor = Executor::new(device, &prepared.job.model.name, prepared.peak(), settings)?;
-        let step = executor.load(prepared.step.clone(), &[prepared.training.loss]);
-        let evaluation = executor.load(prepared.evaluation.plan.clone(), &[]);
-        let mut trainer = Self { prepared, executor, step, evaluation, run };
-        trainer.fill_persistent();
-        Ok(trainer)
+        Self::with_lengths(vec![prepared], device, run)
+    }
+
+    /// The same for several lengths, which the steps go through in turn. They come from [`crate::Job::prepare_lengths`], so that all
+    /// plans have the weights in the same places.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn with_lengths(prepared: Vec<Prepared>, device: &Device, run: Run) -> Result<Self, JobError> {
+        let job = &prepared[0].job;
+        let settings = Settings { threads: job.threads, poison: run.poison, record: false };
+        let mut executor = Executor::new(device, &job.model.name, peak(&prepared), settings)?;
+        let load = |one: &Prepared| executor.load(one.step.clone(), &[one.training.loss]);
+        let steps: Vec<ProgramId> = prepared.iter().map(load).collect();
+        let evaluation = executor.load(prepared[0].evaluation.plan.clone(), &[]);
+        engine::fill_persistent(&mut executor, steps[0], run.seed);
+        Ok(Self { prepared, executor, steps, evaluation, run })
     }
 
     /// Trains, telling the caller after each step where it is, and judges the result.
-    pub fn train(&mut self, data: &Dataset, mut report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
-        let mut batches = Batches::new(data.train.count(), self.run.seed);
-        let mut last = Progress { step: 0, steps: self.run.steps, loss: f32::NAN, accuracy: None };
-        let start = Instant::now();
-        for step in 1..=self.run.steps {
-            let samples: Vec<usize> = (0..self.prepared.job.batch).map(|_| batches.next_sample()).collect();
-            last = self.step(step, &*data.train, &samples)?;
-            report(last);
-        }
-        let time = start.elapsed();
+    pub fn train(&mut self, data: &Dataset, report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
+        let (run, batch) = (self.run, self.prepared[0].job.batch);
+        let (last, time) =
+            repeat(run, batch, data, report, |step, samples| self.step(step, &*data.train, samples))?;
         let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
-        let outcome = Outcome {
-            steps: self.run.steps,
-            loss: last.loss,
-            accuracy: tested.or(last.accuracy),
-            on_test_samples: tested.is_some(),
-            planned_peak: self.prepared.peak(),
-            measured_peak: self.executor.measured_peak(),
-            peak_resident: process::peak_resident(),
-            time,
-        };
-        match outcome.measured_peak == outcome.planned_peak {
-            true => Ok(outcome),
-            false => Err(JobError::BrokenPromise {
-                planned: outcome.planned_peak,
-                measured: outcome.measured_peak,
-            }),
+        // Lengths whose turn did not come have not shown their peak.
+        let used = self.prepared.len().min(usize::try_from(run.steps).unwrap_or(usize::MAX)).max(1);
+        let planned_peak = peak(&self.prepared[..used]);
+        let measured_peak = self.executor.measured_peak();
+        match measured_peak == planned_peak {
+            true => Ok(Outcome::new(last, tested, [planned_peak, measured_peak], None, time)),
+            false => Err(JobError::BrokenPromise { planned: planned_peak, measured: measured_peak }),
         }
     }
 
     /// One step on the given samples.
     pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
-        self.write_batch(step, data, samples);
-        if let Err(error) = self.executor.run(self.step) {
-            return Err(self.explain(step, error, data, samples));
-        }
-        let scalar = |value: ValueId| self.executor.f32(self.step, value)[0];
-        let training = &self.prepared.training;
-        let (loss, accuracy) = (scalar(training.loss), training.accuracy.map(scalar));
-        Ok(Progress { step, steps: self.run.steps, loss, accuracy })
+        let variant = turn(step, self.steps.len());
+        let loaded = Loaded { training: &self.prepared[variant].training, program: self.steps[variant] };
+        let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
+        let measured = engine::step(&mut self.executor, loaded, scalars, Batch { data, samples })?;
+        let (loss, accuracy) = (measured.loss, measured.accuracy);
+        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: 1 })
     }
 
     /// The share of samples that the model as trained so far predicts right: the largest of its predictions is the label.
     pub fn accuracy(&mut self, data: &dyn Samples) -> Result<f32, JobError> {
-        let (batch, input) = (self.prepared.evaluation.batch, self.prepared.evaluation.input);
-        let predictions = self.prepared.evaluation.predictions;
-        let mut right = 0;
-        for first in (0..data.count()).step_by(batch) {
-            for row in 0..batch {
-                // The last batch is filled up with its first samples, which are not counted again.
-                let index = if first + row < data.count() { first + row } else { first };
-                write_sample(&mut self.executor, self.evaluation, input, row, batch, |into| {
-                    data.write_input(index, into)
-                });
-            }
-            let run = self.executor.run(self.evaluation);
-            run.map_err(|error| JobError::Step { step: self.run.steps, error })?;
-            let rows = self.executor.f32(self.evaluation, predictions).chunks_exact(self.classes());
-            let truth = (first..data.count()).map(|index| label(data, index));
-            right += rows.zip(truth).filter(|(row, label)| largest(row) == *label).count();
-        }
-        Ok(right as f32 / data.count() as f32)
+        let evaluation = &self.prepared[0].evaluation;
+        let measured = engine::accuracy(&mut self.executor, self.evaluation, evaluation, data);
+        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
     }
 
     /// The executor, for reading values.
@@ -146,83 +130,59 @@ impl Trainer {
         &self.executor
     }
 
-    /// The program of a training step.
+    /// The program of a training step; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
-        self.step
-    }
-
-    fn classes(&self) -> usize {
-        self.prepared.step.graph().tensor(self.prepared.training.predictions).shape.last()
-    }
-
-    fn fill_persistent(&mut self) {
-        let graph = self.prepared.step.graph();
-        for (stream, id) in graph.persistents().enumerate() {
-            let value = graph.value(id);
-            let Source::Persistent(init) = value.source else { continue };
-            match value.tensor.element {
-                ElementType::F32 => {
-                    let into = self.executor.f32_mut(self.step, id);
-                    init::fill(init, &value.tensor.shape, self.run.seed, stream as u64, into);
-                }
-                ElementType::I32 => self.executor.i32_mut(self.step, id).fill(0),
-                ElementType::F16 | ElementType::Bf16 => unreachable!("weights are kept in float32"),
-            }
-        }
-    }
-
-    fn write_batch(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) {
-        let training = &self.prepared.training;
-        let batch = samples.len();
-        self.executor.i32_mut(self.step, training.step).fill(step as i32);
-        self.executor.f32_mut(self.step, training.learning_rate).fill(self.run.learning_rate);
-        for (row, &index) in samples.iter().enumerate() {
-            let (input, targets) = (training.input, training.targets);
-            write_sample(&mut self.executor, self.step, input, row, batch, |into| {
-                data.write_input(index, into)
-            });
-            write_sample(&mut self.executor, self.step, targets, row, batch, |into| {
-                data.write_target(index, into)
-            });
-        }
-    }
-
-    /// Finds what first went wrong in a step whose loss or gradient was not finite.
-    fn explain(&mut self, step: u64, error: StepError, data: &dyn Samples, samples: &[usize]) -> JobError {
-        if !matches!(error, StepError::NotFinite { .. }) {
-            return JobError::Step { step, error };
-        }
-        self.write_batch(step, data, samples);
-        let first = self.executor.find_non_finite(self.step).err().unwrap_or(error);
-        JobError::NotFinite { step, first }
+        self.steps[0]
     }
 }
 
-/// Lets a sample be written into its row of a batch.
-fn write_sample(
-    executor: &mut Executor,
-    program: ProgramId,
-    value: ValueId,
-    row: usize,
+impl Outcome {
+    pub(crate) fn new(
+        last: Progress,
+        tested: Option<f32>,
+        [planned_peak, measured_peak]: [Bytes; 2],
+        pool: Option<PoolUse>,
+        time: Duration,
+    ) -> Self {
+        Self {
+            steps: last.steps,
+            loss: last.loss,
+            accuracy: tested.or(last.accuracy),
+            on_test_samples: tested.is_some(),
+            planned_peak,
+            measured_peak,
+            pool,
+            peak_resident: process::peak_resident(),
+            time,
+        }
+    }
+}
+
+/// What several plans take in one arena.
+pub(crate) fn peak(prepared: &[Prepared]) -> Bytes {
+    prepared.iter().map(Prepared::peak).max().unwrap_or_default()
+}
+
+/// Whose turn it is in a step.
+pub(crate) fn turn(step: u64, count: usize) -> usize {
+    (step.saturating_sub(1) % count as u64) as usize
+}
+
+/// Makes all steps of a run on shuffled samples; gives the last one and the time they took.
+pub(crate) fn repeat(
+    run: Run,
     batch: usize,
-    write: impl FnOnce(Elements<'_>),
-) {
-    let tensor = executor.graph(program).tensor(value);
-    let length = tensor.shape.elements() / batch;
-    match tensor.element {
-        ElementType::I32 => {
-            write(Elements::I32(&mut executor.i32_mut(program, value)[row * length..][..length]))
-        }
-        _ => write(Elements::F32(&mut executor.f32_mut(program, value)[row * length..][..length])),
+    data: &Dataset,
+    mut report: impl FnMut(Progress),
+    mut make: impl FnMut(u64, &[usize]) -> Result<Progress, JobError>,
+) -> Result<(Progress, Duration), JobError> {
+    let mut batches = Batches::new(data.train.count(), run.seed);
+    let mut last = Progress { step: 0, steps: run.steps, loss: f32::NAN, accuracy: None, parts: 1 };
+    let start = Instant::now();
+    for step in 1..=run.steps {
+        let samples: Vec<usize> = (0..batch).map(|_| batches.next_sample()).collect();
+        last = make(step, &samples)?;
+        report(last);
     }
-}
-
-fn label(data: &dyn Samples, index: usize) -> usize {
-    let mut label = [0];
-    data.write_target(index, Elements::I32(&mut label));
-    label[0] as usize
-}
-
-fn largest(row: &[f32]) -> usize {
-    (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
+    Ok((last, start.elapsed()))
 }

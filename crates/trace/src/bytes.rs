@@ -101,7 +101,7 @@ impl Alignment {
     pub const CACHE_LINE: Alignment = Alignment(64);
 
     /// The alignment as a number of bytes.
-    pub fn bytes(self) -> u64 {
+    pub const fn bytes(self) -> u64 {
         self.0
     }
 }

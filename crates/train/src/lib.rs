@@ -4,11 +4,13 @@
 //! parameters and their updates. Everything a step does is an op of that graph, so
 //! everything a step needs is seen by the plan.
 
+mod accumulation;
 mod gradient;
 mod loss;
 mod optimizer;
 mod training;
 
+pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph, sees_other_samples};
 pub use gradient::differentiate;
 pub use loss::Loss;
 pub use optimizer::Optimizer;

@@ -30,6 +30,19 @@ pub struct TrainingGraph {
 
 /// Adds a loss, gradients and updates to a forward graph.
 pub fn training_graph(forward: Graph, loss: Loss, optimizer: Optimizer) -> Result<TrainingGraph, TrainError> {
+    let (mut training, gradients) = differentiated(forward, loss)?;
+    let (learning_rate, step) = (training.learning_rate, training.step);
+    for (parameter, gradient) in gradients {
+        add_update(&mut training.graph, optimizer, [parameter, gradient, learning_rate, step])?;
+    }
+    Ok(training)
+}
+
+/// Adds a loss and gradients to a forward graph; gives each parameter with its gradient.
+pub(crate) fn differentiated(
+    forward: Graph,
+    loss: Loss,
+) -> Result<(TrainingGraph, Vec<(ValueId, ValueId)>), TrainError> {
     let mut graph = forward;
     let predictions = *graph.take_outputs().first().ok_or(TrainError::NoOutput)?;
     let input = graph.inputs().find(|&id| graph.value(id).name == "x").ok_or(TrainError::NoInput)?;
@@ -46,22 +59,15 @@ pub fn training_graph(forward: Graph, loss: Loss, optimizer: Optimizer) -> Resul
     let added = loss.add_to(&mut graph, predictions)?;
     graph.add_output(added.loss);
     added.accuracy.into_iter().for_each(|accuracy| graph.add_output(accuracy));
-    let gradients = differentiate(&mut graph, added.loss, &parameters)?;
-    for (&parameter, gradient) in parameters.iter().zip(gradients) {
+    let mut gradients = Vec::with_capacity(parameters.len());
+    let found = differentiate(&mut graph, added.loss, &parameters)?;
+    for (&parameter, gradient) in parameters.iter().zip(found) {
         let unused = || TrainError::UnusedParameter { name: graph.value(parameter).name.clone() };
-        let gradient = gradient.ok_or_else(unused)?;
-        add_update(&mut graph, optimizer, [parameter, gradient, learning_rate, step])?;
+        gradients.push((parameter, gradient.ok_or_else(unused)?));
     }
-    Ok(TrainingGraph {
-        graph,
-        input,
-        targets: added.targets,
-        step,
-        learning_rate,
-        predictions,
-        loss: added.loss,
-        accuracy: added.accuracy,
-    })
+    let (targets, loss, accuracy) = (added.targets, added.loss, added.accuracy);
+    let training = TrainingGraph { graph, input, targets, step, learning_rate, predictions, loss, accuracy };
+    Ok((training, gradients))
 }
 
 /// The number of the step: the one dropout already reads, or a new input.
@@ -92,7 +98,7 @@ fn add_update(graph: &mut Graph, optimizer: Optimizer, inputs: [ValueId; 4]) -> 
 }
 
 /// Inputs and persistent values need names of their own.
-fn ensure_free(graph: &Graph, name: &str) -> Result<(), TrainError> {
+pub(crate) fn ensure_free(graph: &Graph, name: &str) -> Result<(), TrainError> {
     let named =
         |id: ValueId| !matches!(graph.value(id).source, Source::Op(_)) && graph.value(id).name == name;
     match graph.value_ids().any(named) {

@@ -1,0 +1,277 @@
+//! Allocation traces of TensorFlow's allocator, as a shim around it logs them: text, gzip or not.
+//!
+//! ```text
+//! # bfctrace v1
+//! R 7f679d095040 2097152 64                          a region: address, bytes, alignment
+//! A 7f679d095140 16 256 0 Cast output 9              a block: address, requested, chunk, thread, op, region type, element type
+//! F 7f679d095140 0                                   its free: address, thread
+//! M step 1 begin                                     a mark
+//! P 7f679d095240 8 256 0 Cast output 3               as A, for what was live when the log begins
+//! W 4096 10000                                       a wait for another thread's free: requested, milliseconds
+//! ```
+//! An `A` at address 0 is an allocation that failed or asked for nothing. A free of address 0 does nothing.
+
+mod lines;
+
+use lines::{Line, Lines};
+use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Read;
+
+/// What the first line begins with.
+pub const HEADER: &str = "# bfctrace v1";
+
+/// Reads a trace from its beginning to its end. Whether it is gzip is seen from its first bytes.
+pub fn read(input: impl Read) -> Result<BfcTrace, BfcTraceError> {
+    let mut lines = Lines::new(input)?;
+    let mut reader = Reader::default();
+    while let Some(line) = lines.next()? {
+        reader.accept(line).map_err(|problem| lines.error(problem))?;
+    }
+    Ok(reader.trace)
+}
+
+/// What TensorFlow's allocator did, in order.
+///
+/// Equations, checked while reading: a freed block is live; no two live blocks overlap; where regions are given, a block lies in one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BfcTrace {
+    /// What happened.
+    pub events: Vec<BfcEvent>,
+    /// Who blocks were for: the op, and the region type as the role.
+    pub labels: Vec<Label>,
+    /// How many allocations failed or asked for nothing.
+    pub failed: usize,
+}
+
+/// Something the allocator did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BfcEvent {
+    /// It got a region.
+    Region {
+        /// Where it begins.
+        base: u64,
+        /// How long it is.
+        bytes: Bytes,
+    },
+    /// A block became live.
+    Take {
+        /// Counts the blocks.
+        block: BlockId,
+        /// Where it begins.
+        address: u64,
+        /// What was asked for.
+        requested: Bytes,
+        /// What was given.
+        chunk: Bytes,
+        /// Who it is for.
+        label: LabelId,
+        /// Whether it was live when the log began.
+        before: bool,
+    },
+    /// An allocation failed, or asked for nothing.
+    Failed {
+        /// What was asked for.
+        requested: Bytes,
+    },
+    /// A block's bytes are free again.
+    Free {
+        /// The block.
+        block: BlockId,
+    },
+    /// The program said where it is.
+    Mark(String),
+}
+
+/// A trace that cannot be read, and the line, counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct BfcTraceError {
+    /// The line.
+    pub line: u64,
+    /// What is wrong with it.
+    #[source]
+    pub problem: Problem,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum Problem {
+    #[error("the input ends or breaks here: {0}")]
+    Broken(std::io::Error),
+    #[error("the first line must begin with `{HEADER}`")]
+    Header,
+    #[error("a line of more than {} KiB", lines::LONGEST >> 10)]
+    TooLong,
+    #[error("the line is not UTF-8")]
+    NotText,
+    #[error("`{text}` is no event: {wanted}")]
+    NoEvent { text: String, wanted: &'static str },
+    #[error("the chunk has {chunk} bytes, fewer than the {requested} asked for")]
+    Small { requested: u64, chunk: u64 },
+    #[error("the block at {address:x} overlaps the live block at {other:x}")]
+    Overlap { address: u64, other: u64 },
+    #[error("the block at {address:x} lies in no region")]
+    NoRegion { address: u64 },
+    #[error("the first region stands after blocks that lie in none")]
+    LateRegion,
+    #[error("what begins at {address:x} ends beyond any address")]
+    Absurd { address: u64 },
+    #[error("a second free of {address:x}")]
+    FreedTwice { address: u64 },
+    #[error("a free of {address:x}, where no block was ever taken")]
+    NeverTaken { address: u64 },
+    #[error("more blocks than can be counted")]
+    TooMany,
+}
+
+impl BfcTrace {
+    /// Where each region begins and how long it is, in order.
+    pub fn regions(&self) -> impl Iterator<Item = (u64, Bytes)> + '_ {
+        self.events.iter().filter_map(|event| match event {
+            BfcEvent::Region { base, bytes } => Some((*base, *bytes)),
+            _ => None,
+        })
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+        self.events.iter().filter_map(|event| match event {
+            BfcEvent::Take { address, .. } => Some(*address),
+            _ => None,
+        })
+    }
+
+    /// As a trace of requested bytes, with the regions one after another; in a log without regions, from the lowest address. An event's time is
+    /// its number.
+    pub fn to_trace(&self) -> Trace {
+        let mut regions = Regions::default();
+        let lowest = self.addresses().min().unwrap_or(0);
+        let mut trace = Trace { labels: self.labels.clone(), events: Vec::with_capacity(self.events.len()) };
+        for event in &self.events {
+            let time = Time(u32::try_from(trace.events.len()).unwrap_or(u32::MAX));
+            match *event {
+                BfcEvent::Region { base, bytes } => regions.add(base, bytes.0).unwrap_or_default(),
+                BfcEvent::Take { block, address, requested, label, .. } => {
+                    let offset = regions.find(address).map_or(Offset(address - lowest), |(offset, _)| offset);
+                    trace.events.push(Event::Take { time, block, offset, bytes: requested, label });
+                }
+                BfcEvent::Free { block } => trace.events.push(Event::Free { time, block }),
+                BfcEvent::Failed { .. } | BfcEvent::Mark(_) => {}
+            }
+        }
+        trace
+    }
+}
+
+/// The regions that exist, and where they would lie one after another.
+#[derive(Default)]
+struct Regions {
+    /// By address: where a region ends, and what all regions before it have.
+    regions: BTreeMap<u64, (u64, u64)>,
+    total: u64,
+}
+
+impl Regions {
+    /// Adds a region, unless it ends beyond any address.
+    fn add(&mut self, base: u64, bytes: u64) -> Option<()> {
+        let end = base.checked_add(bytes)?;
+        let total = self.total.checked_add(bytes)?;
+        // A region that was given back leaves no line, so its addresses may come again in another one.
+        while let Some((&other, _)) =
+            self.regions.range(..end).next_back().filter(|(_, (other_end, _))| *other_end > base)
+        {
+            self.regions.remove(&other);
+        }
+        self.regions.insert(base, (end, self.total));
+        self.total = total;
+        Some(())
+    }
+
+    /// Where an address would lie, and where its region ends in the real address space.
+    fn find(&self, address: u64) -> Option<(Offset, u64)> {
+        let (base, (end, before)) = self.regions.range(..=address).next_back()?;
+        (address < *end).then(|| (Offset(before + (address - base)), *end))
+    }
+}
+
+/// A trace that is being read, and what is live in it.
+#[derive(Default)]
+struct Reader {
+    trace: BfcTrace,
+    /// By address: where it ends, and its block.
+    live: BTreeMap<u64, (u64, BlockId)>,
+    regions: Regions,
+    labels: HashMap<(String, String), LabelId>,
+    /// Addresses at which a block once was, to tell a second free from a wrong one.
+    seen: HashSet<u64>,
+    blocks: u32,
+}
+
+impl Reader {
+    fn accept(&mut self, line: Line<'_>) -> Result<(), Problem> {
+        let event = match line {
+            Line::Nothing => return Ok(()),
+            Line::Mark(text) => BfcEvent::Mark(text.to_string()),
+            Line::Region { base, bytes } => self.region(base, bytes)?,
+            Line::Take { address: 0, requested, .. } => {
+                self.trace.failed += 1;
+                BfcEvent::Failed { requested: Bytes(requested) }
+            }
+            Line::Take { address, requested, chunk, op, kind, before } => {
+                let block = self.take(address, requested, chunk)?;
+                let label = self.label(op, kind);
+                let (requested, chunk) = (Bytes(requested), Bytes(chunk));
+                BfcEvent::Take { block, address, requested, chunk, label, before }
+            }
+            Line::Free { address: 0 } => return Ok(()),
+            Line::Free { address } => match self.live.remove(&address) {
+                Some((_, block)) => BfcEvent::Free { block },
+                None if self.seen.contains(&address) => return Err(Problem::FreedTwice { address }),
+                None => return Err(Problem::NeverTaken { address }),
+            },
+        };
+        self.trace.events.push(event);
+        Ok(())
+    }
+
+    fn region(&mut self, base: u64, bytes: u64) -> Result<BfcEvent, Problem> {
+        if self.regions.total == 0 && self.blocks > 0 {
+            return Err(Problem::LateRegion);
+        }
+        self.regions.add(base, bytes).ok_or(Problem::Absurd { address: base })?;
+        Ok(BfcEvent::Region { base, bytes: Bytes(bytes) })
+    }
+
+    fn take(&mut self, address: u64, requested: u64, chunk: u64) -> Result<BlockId, Problem> {
+        if chunk < requested {
+            return Err(Problem::Small { requested, chunk });
+        }
+        let end = address.checked_add(chunk).ok_or(Problem::Absurd { address })?;
+        let inside = self.regions.find(address).is_some_and(|(_, region_end)| end <= region_end);
+        if self.regions.total > 0 && !inside {
+            return Err(Problem::NoRegion { address });
+        }
+        let other = self.live.range(..end.max(address + 1)).next_back();
+        if let Some((&other, _)) =
+            other.filter(|&(&other, &(other_end, _))| other == address || other_end > address)
+        {
+            return Err(Problem::Overlap { address, other });
+        }
+        let block = BlockId(self.blocks);
+        self.blocks = self.blocks.checked_add(1).ok_or(Problem::TooMany)?;
+        self.live.insert(address, (end, block));
+        self.seen.insert(address);
+        Ok(block)
+    }
+
+    fn label(&mut self, op: &str, kind: &str) -> LabelId {
+        let key = (op.to_string(), kind.to_string());
+        let labels = &mut self.trace.labels;
+        *self.labels.entry(key).or_insert_with(|| {
+            let text = |word: &str| if word == "-" { String::new() } else { word.to_string() };
+            labels.push(Label { value: text(op), role: text(kind), layer: String::new(), op: text(op) });
+            LabelId(labels.len() as u32 - 1)
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Replay: the requests of a trace, fed to an allocator that did not see them before.
+//!
+//! In: requests and an allocator. Out: what it took, where it ran out, and the smallest limit at which it does not.
+
+use crate::{Address, Allocator, Regions, Simulated};
+use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Trace, TraceError};
+use std::collections::HashMap;
+
+/// What limits are multiples of when the smallest is searched: a page.
+pub const LIMIT_UNIT: Bytes = Bytes(4096);
+
+/// Feeds the requests to an allocator until they end or it runs out.
+pub fn replay<A: Allocator + ?Sized>(
+    requests: &Requests,
+    allocator: &mut A,
+    regions: &mut dyn Regions,
+) -> Outcome {
+    let mut worst_fragmentation = 0.0f64;
+    let shortage = run(requests, allocator, regions, |allocator| {
+        worst_fragmentation = worst_fragmentation.max(allocator.statistics().fragmentation());
+    });
+    let statistics = allocator.statistics();
+    Outcome {
+        peak_in_use: statistics.peak_in_use,
+        peak_reserved: statistics.peak_reserved,
+        worst_fragmentation,
+        out_of_memory: shortage,
+    }
+}
+
+/// A limit at which all requests are met, while they are not with 4096 bytes less; none where no limit helps.
+///
+/// Found by bisection between the floor and the first power of two times it that is enough. More memory seldom hurts an allocator, but it can, so a
+/// smaller limit may exist by accident.
+pub fn smallest_limit(requests: &Requests, make: impl Fn() -> Box<dyn Allocator>) -> Option<Bytes> {
+    let limit = |units: u64| Bytes(units.saturating_mul(LIMIT_UNIT.0));
+    let fits = |units: u64| run(requests, &mut *make(), &mut Simulated::new(limit(units)), |_| ()).is_none();
+    let first = requests.floor.0.div_ceil(LIMIT_UNIT.0);
+    let (mut enough, mut short) = (first.max(1), None);
+    while !fits(enough) {
+        // Nothing that begins with a floor needs a thousand times as much; what does is refused for another reason.
+        if enough / first.max(1) >= 1 << 10 && enough > 1 << 20 {
+            return None;
+        }
+        short = Some(enough);
+        enough = enough.checked_mul(2)?;
+    }
+    let Some(mut short) = short else { return Some(limit(if requests.is_empty() { 0 } else { enough })) };
+    while enough - short > 1 {
+        let middle = short + (enough - short) / 2;
+        *(if fits(middle) { &mut enough } else { &mut short }) = middle;
+    }
+    Some(limit(enough))
+}
+
+/// What an allocator made of the requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// The most bytes of live blocks, as the allocator counts them.
+    pub peak_in_use: Bytes,
+    /// The most bytes of regions.
+    pub peak_reserved: Bytes,
+    /// The largest share of free bytes that was not in the largest free block.
+    pub worst_fragmentation: f64,
+    /// Where it ran out, if it did; the requests after that were not made.
+    pub out_of_memory: Option<Shortage>,
+}
+
+/// A request that was not met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// Which of the requests, counted from 0.
+    pub event: usize,
+    /// What was asked for.
+    pub requested: Bytes,
+    /// Who it was for.
+    pub label: LabelId,
+    /// What the limit leaves beside live blocks.
+    pub free: Bytes,
+    /// The largest free block in the regions.
+    pub largest_free: Bytes,
+}
+
+/// What is asked of an allocator. A block is called by the number of a place that is its own while it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the fields say it
+pub enum Request {
+    /// Somebody wants bytes.
+    Take { block: u32, bytes: Bytes, label: LabelId },
+    /// Somebody is done with a block.
+    Free { block: u32 },
+}
+
+/// Requests that make sense: only what is live is freed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    list: Vec<Request>,
+    /// How many places blocks need.
+    places: u32,
+    floor: Bytes,
+}
+
+impl Requests {
+    /// The takes and frees of a trace; where they were at the time does not matter.
+    pub fn of(trace: &Trace) -> Result<Self, TraceError> {
+        let mut builder = Builder::default();
+        for (event, what) in trace.events.iter().enumerate() {
+            match *what {
+                Event::Take { block, bytes, label, .. } => builder.take(event, block, bytes, label)?,
+                Event::Free { block, .. } => builder.free(event, block)?,
+            }
+        }
+        Ok(builder.requests)
+    }
+
+    /// The requests in order.
+    pub fn list(&self) -> &[Request] {
+        &self.list
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The most bytes that are wanted at once: no allocator needs less.
+    pub fn floor(&self) -> Bytes {
+        self.floor
+    }
+
+    /// How many blocks are live at most.
+    pub fn places(&self) -> usize {
+        self.places as usize
+    }
+}
+
+/// Gives blocks dense numbers.
+#[derive(Default)]
+struct Builder {
+    requests: Requests,
+    live: HashMap<BlockId, (u32, Bytes)>,
+    vacant: Vec<u32>,
+    in_use: u128,
+}
+
+impl Builder {
+    fn take(&mut self, event: usize, block: BlockId, bytes: Bytes, label: LabelId) -> Result<(), TraceError> {
+        let place = self.vacant.pop().unwrap_or(self.requests.places);
+        if self.live.insert(block, (place, bytes)).is_some() {
+            return Err(TraceError::TakenTwice { event, block });
+        }
+        self.requests.places = self.requests.places.max(place + 1);
+        self.in_use += u128::from(bytes.0);
+        let floor = self.in_use.min(u128::from(u64::MAX)) as u64;
+        self.requests.floor = self.requests.floor.max(Bytes(floor));
+        self.requests.list.push(Request::Take { block: place, bytes, label });
+        Ok(())
+    }
+
+    fn free(&mut self, event: usize, block: BlockId) -> Result<(), TraceError> {
+        let (place, bytes) = self.live.remove(&block).ok_or(TraceError::NotLive { event, block })?;
+        self.in_use -= u128::from(bytes.0);
+        self.vacant.push(place);
+        self.requests.list.push(Request::Free { block: place });
+        Ok(())
+    }
+}
+
+fn run<A: Allocator + ?Sized>(
+    requests: &Requests,
+    allocator: &mut A,
+    regions: &mut dyn Regions,
+    mut after: impl FnMut(&A),
+) -> Option<Shortage> {
+    let mut addresses: Vec<Option<Address>> = vec![None; requests.places()];
+    for (event, request) in requests.list.iter().enumerate() {
+        match *request {
+            Request::Take { block, bytes, label } => match allocator.take(bytes, label, regions) {
+                Ok(taken) => addresses[block as usize] = Some(taken.address),
+                Err(refusal) => {
+                    let free = regions.limit().saturating_sub(allocator.statistics().in_use);
+                    let largest_free = refusal.largest_free;
+                    return Some(Shortage { event, requested: bytes, label, free, largest_free });
+                }
+            },
+            Request::Free { block } => {
+                let address = addresses[block as usize].take().expect("only what is live is freed");
+                allocator.free(address, regions).expect("the allocator knows what it gave");
+            }
+        }
+        after(allocator);
+    }
+    None
+}

@@ -1,0 +1,194 @@
+//! The eager training loop: every tensor is taken from an allocator and freed after its last use.
+//!
+//! When memory runs out the run stops with the evidence, or goes on without losing a sample: with the batch in parts, or after a compaction.
+
+use crate::data::{Dataset, Samples};
+use crate::engine::{self, Batch, Loaded, Measured, Scalars};
+use crate::parts::Parts;
+use crate::trainer::{peak, repeat, turn};
+use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run};
+use plimsoll_exec::eager::MakeAllocator;
+use plimsoll_exec::{Eager, ProgramId, Settings, StepError};
+use plimsoll_memory::Device;
+use plimsoll_train::sees_other_samples;
+
+/// How an eager run takes memory.
+pub struct EagerOptions {
+    /// Makes the allocator.
+    pub allocator: MakeAllocator,
+    /// What happens when it has nothing left.
+    pub on_shortage: OnShortage,
+}
+
+/// What happens when memory runs out in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnShortage {
+    /// The run ends with the evidence.
+    Stop,
+    /// The step is made again in 2, 4, 8, ... parts, and so are those after it.
+    Shrink,
+    /// Live blocks are moved together and the step is made again, once.
+    Compact,
+}
+
+/// How an eager run used its pool.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PoolUse {
+    /// The allocator's name.
+    pub allocator: &'static str,
+    /// The most bytes in live blocks.
+    pub peak_in_use: Bytes,
+    /// The most bytes in regions.
+    pub peak_reserved: Bytes,
+    /// The largest share of the free bytes that was not in the largest free block, looked at after each op.
+    pub worst_fragmentation: f64,
+    /// How many steps were made in parts.
+    pub shrunk_steps: u64,
+    /// How often live blocks were moved together.
+    pub compactions: u64,
+}
+
+/// Trains one job on one device, op by op.
+pub struct EagerTrainer {
+    /// One for each length of samples.
+    prepared: Vec<Prepared>,
+    eager: Eager,
+    steps: Vec<ProgramId>,
+    evaluation: ProgramId,
+    run: Run,
+    on_shortage: OnShortage,
+    parts: Parts,
+    /// In how many parts steps are made.
+    count: usize,
+    shrunk_steps: u64,
+    compactions: u64,
+}
+
+impl EagerTrainer {
+    /// Takes blocks for the weights and fills them in.
+    ///
+    /// # Panics
+    /// If nothing was prepared.
+    pub fn new(
+        prepared: Vec<Prepared>,
+        device: &Device,
+        run: Run,
+        options: EagerOptions,
+    ) -> Result<Self, JobError> {
+        let settings = Settings { threads: prepared[0].job.threads, poison: run.poison, record: false };
+        let mut eager = Eager::new(device, options.allocator, settings);
+        let failed = |error| JobError::Step { step: 0, error };
+        let mut steps = Vec::with_capacity(prepared.len());
+        for one in &prepared {
+            let training = &one.training;
+            steps.push(eager.load(training.graph.clone(), &[training.loss]).map_err(failed)?);
+        }
+        let evaluation = eager.load(prepared[0].evaluation.plan.graph().clone(), &[]).map_err(failed)?;
+        engine::fill_persistent(&mut eager, steps[0], run.seed);
+        Ok(Self {
+            prepared,
+            eager,
+            steps,
+            evaluation,
+            run,
+            on_shortage: options.on_shortage,
+            parts: Parts::default(),
+            count: 1,
+            shrunk_steps: 0,
+            compactions: 0,
+        })
+    }
+
+    /// Trains, telling the caller after each step where it is, and judges the result.
+    pub fn train(&mut self, data: &Dataset, report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
+        let (run, batch) = (self.run, self.prepared[0].job.batch);
+        let (last, time) =
+            repeat(run, batch, data, report, |step, samples| self.step(step, &*data.train, samples))?;
+        let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
+        let pool = self.pool_use();
+        let peaks = [peak(&self.prepared), pool.peak_reserved];
+        Ok(Outcome::new(last, tested, peaks, Some(pool), time))
+    }
+
+    /// One step on the given samples, in parts where memory has run out before.
+    pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
+        let mut compacted = false;
+        let measured = loop {
+            match self.try_step(step, Batch { data, samples }) {
+                Err(error) if is_shortage(&error) => self.recover(error, samples.len(), &mut compacted)?,
+                other => break other?,
+            }
+        };
+        self.shrunk_steps += u64::from(self.count > 1);
+        let Measured { loss, accuracy } = measured;
+        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: self.count })
+    }
+
+    /// The share of samples that the model as trained so far predicts right.
+    pub fn accuracy(&mut self, data: &dyn Samples) -> Result<f32, JobError> {
+        let evaluation = &self.prepared[0].evaluation;
+        let measured = engine::accuracy(&mut self.eager, self.evaluation, evaluation, data);
+        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
+    }
+
+    /// Whether a step in parts is the same as a whole one: it is unless samples of a batch see each other.
+    pub fn parts_are_exact(&self) -> bool {
+        !sees_other_samples(&self.prepared[0].training.graph)
+    }
+
+    /// How the pool was used so far.
+    pub fn pool_use(&self) -> PoolUse {
+        let statistics = self.eager.statistics();
+        PoolUse {
+            allocator: self.eager.allocator(),
+            peak_in_use: statistics.peak_in_use,
+            peak_reserved: statistics.peak_reserved,
+            worst_fragmentation: self.eager.worst_fragmentation(),
+            shrunk_steps: self.shrunk_steps,
+            compactions: self.compactions,
+        }
+    }
+
+    /// The executor, for reading values.
+    pub fn eager(&self) -> &Eager {
+        &self.eager
+    }
+
+    /// The program of a training step; of the first length, where there are several.
+    pub fn program(&self) -> ProgramId {
+        self.steps[0]
+    }
+
+    fn try_step(&mut self, step: u64, batch: Batch<'_>) -> Result<Measured, JobError> {
+        let variant = turn(step, self.steps.len());
+        let prepared = &self.prepared[variant];
+        let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
+        if self.count > 1 {
+            return self.parts.step(&mut self.eager, (variant, prepared), scalars, batch, self.count);
+        }
+        let loaded = Loaded { training: &prepared.training, program: self.steps[variant] };
+        engine::step(&mut self.eager, loaded, scalars, batch)
+    }
+
+    /// Makes another try possible, or gives the error back.
+    fn recover(&mut self, error: JobError, batch: usize, compacted: &mut bool) -> Result<(), JobError> {
+        match self.on_shortage {
+            OnShortage::Shrink if self.count < batch => {
+                self.count = (self.count * 2).min(batch);
+                Ok(())
+            }
+            OnShortage::Compact if !*compacted => {
+                let step = if let JobError::Step { step, .. } = &error { *step } else { 0 };
+                let moved = self.eager.compact().map_err(|error| JobError::Step { step, error })?;
+                *compacted = true;
+                self.compactions += 1;
+                moved.map(|_| ()).ok_or(error)
+            }
+            OnShortage::Stop | OnShortage::Shrink | OnShortage::Compact => Err(error),
+        }
+    }
+}
+
+fn is_shortage(error: &JobError) -> bool {
+    matches!(error, JobError::Step { error: StepError::OutOfMemory(_), .. })
+}

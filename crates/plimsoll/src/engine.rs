@@ -1,0 +1,206 @@
+//! What a training loop needs of an executor, planned or eager, and what both loops do with it.
+
+use crate::data::{Elements, Samples};
+use crate::job::Evaluation;
+use crate::{JobError, init};
+use plimsoll_exec::{Eager, Executor, ProgramId, StepError};
+use plimsoll_graph::{ElementType, Graph, Source, ValueId};
+use plimsoll_train::TrainingGraph;
+
+/// Runs programs whose values can be written and read.
+pub(crate) trait Engine {
+    /// The graph of a program.
+    fn graph(&self, program: ProgramId) -> &Graph;
+    /// Makes place for the inputs.
+    fn begin(&mut self, program: ProgramId) -> Result<(), StepError>;
+    /// Runs it once.
+    fn run(&mut self, program: ProgramId) -> Result<(), StepError>;
+    /// Names the first value of the forward pass that is not finite.
+    fn find_non_finite(&mut self, program: ProgramId) -> Result<(), StepError>;
+    /// The contents of a float32 value.
+    fn f32(&self, program: ProgramId, value: ValueId) -> &[f32];
+    /// The same, to be written.
+    fn f32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [f32];
+    /// The contents of an int32 value, to be written.
+    fn i32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [i32];
+}
+
+/// Both executors have these methods already; only the planned one has its inputs in place from the start.
+macro_rules! engine {
+    ($executor:ty, $begin:expr) => {
+        impl Engine for $executor {
+            fn graph(&self, program: ProgramId) -> &Graph {
+                self.graph(program)
+            }
+
+            fn begin(&mut self, program: ProgramId) -> Result<(), StepError> {
+                $begin(self, program)
+            }
+
+            fn run(&mut self, program: ProgramId) -> Result<(), StepError> {
+                self.run(program)
+            }
+
+            fn find_non_finite(&mut self, program: ProgramId) -> Result<(), StepError> {
+                self.find_non_finite(program)
+            }
+
+            fn f32(&self, program: ProgramId, value: ValueId) -> &[f32] {
+                self.f32(program, value)
+            }
+
+            fn f32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [f32] {
+                self.f32_mut(program, value)
+            }
+
+            fn i32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [i32] {
+                self.i32_mut(program, value)
+            }
+        }
+    };
+}
+
+engine!(Executor, |_: &mut Executor, _| Ok(()));
+engine!(Eager, Eager::begin);
+
+/// A training graph that an executor has loaded.
+#[derive(Clone, Copy)]
+pub(crate) struct Loaded<'a> {
+    pub(crate) training: &'a TrainingGraph,
+    pub(crate) program: ProgramId,
+}
+
+/// What a step reads besides samples.
+#[derive(Clone, Copy)]
+pub(crate) struct Scalars {
+    /// What the step is called in reports.
+    pub(crate) number: u64,
+    /// What the graph is told.
+    pub(crate) step: i32,
+    pub(crate) learning_rate: f32,
+}
+
+/// The samples of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    pub(crate) data: &'a dyn Samples,
+    pub(crate) samples: &'a [usize],
+}
+
+/// What a step says about itself: the mean loss and the share that was predicted right.
+#[derive(Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) loss: f32,
+    pub(crate) accuracy: Option<f32>,
+}
+
+/// Fills in the first weights.
+pub(crate) fn fill_persistent(engine: &mut impl Engine, program: ProgramId, seed: u64) {
+    let persistents: Vec<ValueId> = engine.graph(program).persistents().collect();
+    for (stream, id) in persistents.into_iter().enumerate() {
+        let value = engine.graph(program).value(id).clone();
+        let Source::Persistent(init) = value.source else { continue };
+        match value.tensor.element {
+            ElementType::F32 => {
+                let into = engine.f32_mut(program, id);
+                init::fill(init, &value.tensor.shape, seed, stream as u64, into);
+            }
+            ElementType::I32 => engine.i32_mut(program, id).fill(0),
+            ElementType::F16 | ElementType::Bf16 => unreachable!("weights are kept in float32"),
+        }
+    }
+}
+
+/// One step on the given samples. What first went wrong in one whose loss or gradient is not finite is looked for.
+pub(crate) fn step(
+    engine: &mut impl Engine,
+    loaded: Loaded<'_>,
+    scalars: Scalars,
+    batch: Batch<'_>,
+) -> Result<Measured, JobError> {
+    let Loaded { training, program } = loaded;
+    let number = scalars.number;
+    let failed = |error: StepError| JobError::Step { step: number, error };
+    write_batch(engine, loaded, scalars, batch).map_err(failed)?;
+    if let Err(error) = engine.run(program) {
+        if !matches!(error, StepError::NotFinite { .. }) {
+            return Err(failed(error));
+        }
+        write_batch(engine, loaded, scalars, batch).map_err(failed)?;
+        let first = engine.find_non_finite(program).err().unwrap_or(error);
+        return Err(JobError::NotFinite { step: number, first });
+    }
+    let scalar = |value: ValueId| engine.f32(program, value)[0];
+    Ok(Measured { loss: scalar(training.loss), accuracy: training.accuracy.map(scalar) })
+}
+
+/// The share of samples that the model predicts right: the largest of its predictions is the label.
+pub(crate) fn accuracy(
+    engine: &mut impl Engine,
+    program: ProgramId,
+    evaluation: &Evaluation,
+    data: &dyn Samples,
+) -> Result<f32, StepError> {
+    let Evaluation { batch, input, predictions, .. } = *evaluation;
+    let classes = engine.graph(program).tensor(predictions).shape.last();
+    let mut right = 0;
+    for first in (0..data.count()).step_by(batch) {
+        engine.begin(program)?;
+        for row in 0..batch {
+            // The last batch is filled up with its first samples, which are not counted again.
+            let index = if first + row < data.count() { first + row } else { first };
+            write_sample(engine, program, input, (row, batch), |into| data.write_input(index, into));
+        }
+        engine.run(program)?;
+        let rows = engine.f32(program, predictions).chunks_exact(classes);
+        let truth = (first..data.count()).map(|index| label(data, index));
+        right += rows.zip(truth).filter(|(row, label)| largest(row) == *label).count();
+    }
+    Ok(right as f32 / data.count() as f32)
+}
+
+fn write_batch(
+    engine: &mut impl Engine,
+    loaded: Loaded<'_>,
+    scalars: Scalars,
+    batch: Batch<'_>,
+) -> Result<(), StepError> {
+    let (training, program, data) = (loaded.training, loaded.program, batch.data);
+    engine.begin(program)?;
+    engine.i32_mut(program, training.step).fill(scalars.step);
+    engine.f32_mut(program, training.learning_rate).fill(scalars.learning_rate);
+    let count = batch.samples.len();
+    for (row, &index) in batch.samples.iter().enumerate() {
+        write_sample(engine, program, training.input, (row, count), |into| data.write_input(index, into));
+        write_sample(engine, program, training.targets, (row, count), |into| data.write_target(index, into));
+    }
+    Ok(())
+}
+
+/// Lets a sample be written into its row of a batch.
+fn write_sample(
+    engine: &mut impl Engine,
+    program: ProgramId,
+    value: ValueId,
+    (row, batch): (usize, usize),
+    write: impl FnOnce(Elements<'_>),
+) {
+    let tensor = engine.graph(program).tensor(value);
+    let length = tensor.shape.elements() / batch;
+    match tensor.element {
+        ElementType::I32 => {
+            write(Elements::I32(&mut engine.i32_mut(program, value)[row * length..][..length]))
+        }
+        _ => write(Elements::F32(&mut engine.f32_mut(program, value)[row * length..][..length])),
+    }
+}
+
+fn label(data: &dyn Samples, index: usize) -> usize {
+    let mut label = [0];
+    data.write_target(index, Elements::I32(&mut label));
+    label[0] as usize
+}
+
+fn largest(row: &[f32]) -> usize {
+    (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
+}

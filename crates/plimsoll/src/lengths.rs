@@ -1,0 +1,44 @@
+//! One model on sequences of several lengths: one plan per length, all with the weights at the same offsets, in one arena that is as
+//! large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
+
+use crate::{Bytes, Job, JobError, Prepared};
+use plimsoll_graph::{ElementType, Shape};
+use plimsoll_model::Model;
+use plimsoll_plan::Residents;
+
+impl Job {
+    /// Prepares the job for each length, within a budget if there is one. No lengths means the model's own.
+    pub fn prepare_lengths(
+        &self,
+        lengths: &[usize],
+        budget: Option<Bytes>,
+    ) -> Result<Vec<Prepared>, JobError> {
+        let models = match lengths {
+            [] => vec![self.model.clone()],
+            _ => lengths.iter().map(|&length| with_length(&self.model, length)).collect::<Result<_, _>>()?,
+        };
+        let mut residents = Residents::default();
+        let mut all: Vec<Prepared> = Vec::with_capacity(models.len());
+        for model in models {
+            let mut prepared = Job { model, ..self.clone() }.prepare_beside(&residents)?;
+            if let Some(budget) = budget {
+                prepared = prepared.within(budget)?;
+            }
+            residents = prepared.plan().residents(prepared.step.graph());
+            all.push(prepared);
+        }
+        Ok(all)
+    }
+}
+
+/// The model on samples of another length.
+fn with_length(model: &Model, length: usize) -> Result<Model, JobError> {
+    let mut model = model.clone();
+    match &mut model.inputs[..] {
+        [input] if input.element == ElementType::I32 && input.shape.rank() == 1 => {
+            input.shape = Shape::new([length]);
+            Ok(model)
+        }
+        _ => Err(JobError::NoLength { model: model.name }),
+    }
+}
