@@ -6,6 +6,7 @@ mod arguments;
 mod chart;
 mod failure;
 mod inspect;
+mod replay;
 mod specification;
 mod table;
 mod train;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),
     };

@@ -17,6 +17,7 @@ pub mod data;
 mod init;
 mod job;
 mod over_budget;
+pub mod replay;
 mod trainer;
 
 pub use job::{Job, JobError, Prepared};
@@ -24,6 +25,7 @@ pub use over_budget::{OverBudget, Remedy};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 
 pub use plimsoll_graph as graph;
+pub use plimsoll_import as import;
 pub use plimsoll_memory as memory;
 pub use plimsoll_model as model;
 pub use plimsoll_plan as plan;
