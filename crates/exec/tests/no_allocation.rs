@@ -37,9 +37,20 @@ static ALLOCATOR: Counting = Counting;
 /// After so many entries, the queue of rayon's pool takes a new block.
 const ENTRIES_PER_BLOCK: usize = 63;
 
+/// There is no harness: its thread would allocate while steps are counted. nextest asks for the names of tests.
+fn main() {
+    let asked = |word: &str| std::env::args().any(|argument| argument == word);
+    match (asked("--list"), asked("--ignored")) {
+        (true, false) => println!("a_step_allocates_nothing: test"),
+        (true, true) => {}
+        (false, _) => a_step_allocates_nothing(),
+    }
+}
+
 /// Models that between them use most kernels.
-#[test]
 fn a_step_allocates_nothing() {
+    // Threads that end hand their garbage on, which allocates: no pool ends before the last step is counted.
+    let mut executors = Vec::new();
     for spec in [
         "cnn@8,channels=1",
         "mobilenet_v2@32",
@@ -70,5 +81,6 @@ fn a_step_allocates_nothing() {
                 entries = 0;
             }
         }
+        executors.push(executor);
     }
 }
