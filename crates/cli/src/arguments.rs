@@ -19,6 +19,8 @@ pub struct Arguments {
 pub enum Command {
     /// Show where the memory of a training step goes: by role, by layer, over time
     Inspect(Inspect),
+    /// Replay a recorded trace through other allocators: what each needs, and where it runs out
+    Replay(Replay),
     /// Train a model inside a memory budget
     Train(Train),
     /// Show the devices, their limits and what is free of them
@@ -172,6 +174,32 @@ pub struct Part {
     pub limit: Bytes,
 }
 
+/// `plimsoll replay`
+#[derive(Args)]
+pub struct Replay {
+    /// A trace: Plimsoll's text form or a log of TensorFlow's allocator, gzip or not; - for standard input
+    #[arg(value_name = "TRACE")]
+    pub trace: String,
+    /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "bfc,torch,torch-expandable,best-fit,planned",
+        value_parser = allocator
+    )]
+    pub allocator: Vec<String>,
+    /// What each allocator may take, such as 512MiB [default: as much as it likes]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub limit: Option<Bytes>,
+    /// Whether bfc grows region by region (on) or takes its whole limit at once (off, TensorFlow's default on a GPU)
+    #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, value_parser = ["on", "off"])]
+    pub growth: String,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `plimsoll zoo`
 #[derive(Args)]
 pub struct Zoo {
@@ -189,6 +217,16 @@ fn part(text: &str) -> Result<Part, String> {
         Some((name, _)) if name.trim().is_empty() => Err("a name is missing before `=`".to_string()),
         Some((name, limit)) => Ok(Part { name: Some(name.trim().to_string()), limit: size(limit)? }),
         None => Ok(Part { name: None, limit: size(text)? }),
+    }
+}
+
+fn allocator(name: &str) -> Result<String, String> {
+    let names = plimsoll::replay::names();
+    match names.contains(&name) {
+        true => Ok(name.to_string()),
+        false => {
+            Err(format!("there is no allocator `{name}`\n  hint: the allocators are {}", names.join(", ")))
+        }
     }
 }
 

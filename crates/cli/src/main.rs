@@ -7,6 +7,7 @@ mod chart;
 mod devices;
 mod failure;
 mod inspect;
+mod replay;
 mod specification;
 mod table;
 mod train;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),

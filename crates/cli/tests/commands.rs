@@ -274,3 +274,94 @@ fn a_loss_that_explodes_stops_the_run_and_names_the_first_bad_value() {
         );
     }
 }
+
+const TENSORFLOW: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../import/tests/data/mlp_4096_0_512_adam.txt.gz");
+
+#[test]
+fn replaying_compares_allocators() {
+    let report =
+        json(&format!("replay {TENSORFLOW} --allocator bfc,torch,torch-expandable,best-fit,bump,planned"));
+    let floor = report["floor_bytes"].as_u64().unwrap();
+    assert_eq!(report["events"], 1096 + 1040);
+    let rows = report["allocators"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["allocator"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bfc", "torch", "torch-expandable", "best-fit", "bump", "planned"]);
+    for row in rows {
+        let number = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("no {key} in {row:#}"));
+        assert!(
+            floor <= number("peak_in_use_bytes")
+                && number("peak_in_use_bytes") <= number("peak_reserved_bytes")
+        );
+        assert!(floor <= number("smallest_limit_bytes") && row["out_of_memory"].is_null(), "{row:#}");
+        assert!((0.0..=1.0).contains(&row["worst_fragmentation"].as_f64().unwrap()));
+    }
+    // What TensorFlow itself reported as its peak, and what its regions had, for the same three steps.
+    assert_eq!(rows[0]["peak_in_use_bytes"], 484_051_200);
+    assert_eq!(rows[0]["peak_reserved_bytes"], 538_968_064);
+}
+
+#[test]
+fn replaying_within_a_limit_says_where_it_ends() {
+    let arguments = format!("replay {TENSORFLOW} --allocator bfc,planned --limit 440MiB");
+    let output = plimsoll(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("at event") && text.contains("64.0 MiB for "), "{text}");
+    let output = plimsoll(&format!("{arguments} --growth off --json"));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["allocators"][0]["peak_reserved_bytes"], 440 << 20, "the whole limit at once");
+    assert_eq!(plimsoll(&format!("replay {TENSORFLOW} --limit 0")).status.code(), Some(1));
+}
+
+#[test]
+fn replaying_bad_traces_is_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    let whole = std::fs::read(TENSORFLOW).unwrap();
+    let cut = file("cut.gz", &whole[..whole.len() / 2]);
+    fails(
+        &format!("replay {cut}"),
+        2,
+        &["cut.gz: line ", "the input ends or breaks here", "hint: a trace is"],
+    );
+    let twice = file("twice", b"# bfctrace v1\nA 1000 1 256 0 a b 1\nF 1000 0\nF 1000 0\n");
+    fails(&format!("replay {twice}"), 2, &["line 4: a second free of 1000"]);
+    let ours = file("ours", b"trace 1\n0 free 7\n");
+    fails(&format!("replay {ours}"), 2, &["line 2: block 7 is freed, which is not live"]);
+    let other = file("other", b"hello\n");
+    fails(&format!("replay {other}"), 2, &["it is no trace: its first line is `hello`", "hint:"]);
+    fails("replay no-such-file", 2, &["cannot open no-such-file"]);
+    fails(
+        &format!("replay {ours} --allocator bfc,bcf"),
+        2,
+        &["there is no allocator `bcf`", "torch-expandable"],
+    );
+    fails(&format!("replay {ours} --limit 8bananas"), 2, &["`bananas` is no unit of memory"]);
+    fails(&format!("replay {ours} --growth maybe"), 2, &["maybe"]);
+}
+
+#[test]
+fn replaying_reads_standard_input_and_our_own_traces() {
+    let text = "trace 1\nlabel \"w\" \"parameter\" \"\" \"\"\n0 take 3 at 0 bytes 5000 label 0\n1 take 4 at 5000 bytes 0 label 0\n2 free 3\n";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["replay", "-", "--json", "--limit", "4KiB", "--allocator", "best-fit"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shortage = &report["allocators"][0]["out_of_memory"];
+    assert_eq!(
+        (&shortage["event"], &shortage["op"], &shortage["requested_bytes"]),
+        (&0.into(), &"w".into(), &5000.into())
+    );
+    assert_eq!(report["allocators"][0]["smallest_limit_bytes"], 8192);
+}

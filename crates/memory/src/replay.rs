@@ -197,3 +197,80 @@ fn run<A: Allocator + ?Sized>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ALLOCATOR_NAMES, AllocatorOptions, by_name};
+    use plimsoll_trace::{Offset, Time};
+    use proptest::prelude::*;
+
+    /// Takes (bytes) and frees (none) of the oldest block.
+    fn requests(steps: &[Option<u64>]) -> Requests {
+        let mut trace = Trace::default();
+        let mut live = std::collections::VecDeque::new();
+        for (number, step) in steps.iter().enumerate() {
+            let (time, block) = (Time(number as u32), BlockId(number as u32));
+            if let Some(bytes) = step {
+                live.push_back(block);
+                let (bytes, label) = (Bytes(*bytes), LabelId(0));
+                trace.events.push(Event::Take { time, block, offset: Offset::START, bytes, label });
+            } else if let Some(block) = live.pop_front() {
+                trace.events.push(Event::Free { time, block });
+            }
+        }
+        Requests::of(&trace).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn the_smallest_limit_is_enough_and_a_page_less_is_not(
+            steps in proptest::collection::vec(prop::option::weighted(0.6, 0u64..4 << 20), 1..60),
+        ) {
+            let requests = requests(&steps);
+            for name in ALLOCATOR_NAMES {
+                let make = || by_name(name, &AllocatorOptions::default()).unwrap();
+                let limit = smallest_limit(&requests, make).unwrap();
+                prop_assert!(limit >= requests.floor());
+                let at = |limit| replay(&requests, &mut *make(), &mut Simulated::new(limit));
+                let enough = at(limit);
+                prop_assert_eq!(enough.out_of_memory, None, "{}", name);
+                prop_assert!(enough.peak_in_use >= requests.floor() && enough.peak_reserved <= limit);
+                if limit.saturating_sub(LIMIT_UNIT) >= requests.floor() && !requests.is_empty() {
+                    prop_assert!(at(limit.saturating_sub(LIMIT_UNIT)).out_of_memory.is_some(), "{}", name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn running_out_carries_its_evidence() {
+        let requests = requests(&[Some(1 << 20), Some(600 << 10), None, Some(1500 << 10)]);
+        let outcome = replay(
+            &requests,
+            &mut *by_name("bfc", &AllocatorOptions::default()).unwrap(),
+            &mut Simulated::new(Bytes::mib(2)),
+        );
+        let shortage = outcome.out_of_memory.unwrap();
+        assert_eq!((shortage.event, shortage.requested), (3, Bytes(1500 << 10)));
+        // The second block got the whole second MiB: less than twice what it asked for.
+        assert_eq!((shortage.free, shortage.largest_free), (Bytes::mib(1), Bytes::mib(1)));
+        assert_eq!((outcome.peak_in_use, outcome.peak_reserved), (Bytes::mib(2), Bytes::mib(2)));
+    }
+
+    #[test]
+    fn requests_must_make_sense() {
+        let take = |block| Event::Take {
+            time: Time(0),
+            block: BlockId(block),
+            offset: Offset(0),
+            bytes: Bytes(1),
+            label: LabelId(0),
+        };
+        let free = |block| Event::Free { time: Time(0), block: BlockId(block) };
+        let of = |events: Vec<Event>| Requests::of(&Trace { labels: Vec::new(), events }).unwrap_err();
+        assert_eq!(of(vec![take(1), take(1)]), TraceError::TakenTwice { event: 1, block: BlockId(1) });
+        assert_eq!(of(vec![take(1), free(1), free(1)]), TraceError::NotLive { event: 2, block: BlockId(1) });
+    }
+}

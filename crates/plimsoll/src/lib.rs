@@ -21,6 +21,7 @@ mod job;
 mod lengths;
 mod over_budget;
 mod parts;
+pub mod replay;
 mod trainer;
 
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
@@ -30,6 +31,7 @@ pub use trainer::{Outcome, Progress, Run, Trainer};
 
 pub use plimsoll_exec as exec;
 pub use plimsoll_graph as graph;
+pub use plimsoll_import as import;
 pub use plimsoll_memory as memory;
 pub use plimsoll_model as model;
 pub use plimsoll_plan as plan;

@@ -58,6 +58,41 @@ impl Bfc {
         Self { options, chunks: Chunks::new(1), target: None }
     }
 
+    /// An allocator in the middle of its work: regions of these sizes with these blocks live, as a log or a dump shows them. A block's region is the
+    /// number of its size. None where a size is refused, or a block lies outside its region or on another.
+    pub fn resume(
+        options: BfcOptions,
+        sizes: &[Bytes],
+        live: &[(Block, LabelId)],
+        regions: &mut dyn Regions,
+    ) -> Option<Self> {
+        let mut bfc = Self::new(options);
+        let mut live = live.to_vec();
+        live.sort_unstable_by_key(|(block, _)| block.address);
+        let mut blocks = live.into_iter().peekable();
+        for (number, size) in sizes.iter().enumerate() {
+            let region = regions.reserve(*size)?;
+            let mut rest = Some(bfc.chunks.add_region(region, size.0, 0, State::Free, regions));
+            while let Some((block, label)) =
+                blocks.next_if(|(block, _)| block.address.region.0 as usize == number)
+            {
+                rest = bfc.carve(rest?, block, label)?;
+            }
+        }
+        bfc.target = sizes.last().map(|size| size.0.saturating_mul(2).max(GRANULE));
+        blocks.next().is_none().then_some(bfc)
+    }
+
+    /// Makes a block live inside a free chunk; gives what is left of the chunk after it.
+    fn carve(&mut self, chunk: u32, block: Block, label: LabelId) -> Option<Option<u32>> {
+        let Chunk { address, bytes, .. } = *self.chunks.get(chunk);
+        let before = block.address.offset.0.checked_sub(address.offset.0)?;
+        let after = bytes.checked_sub(before)?.checked_sub(block.bytes.0)?;
+        let index = if before > 0 && before < bytes { self.chunks.split(chunk, before) } else { chunk };
+        self.chunks.take(index, (after > 0).then_some(block.bytes.0), label);
+        Some((after > 0).then(|| self.chunks.get(index).next))
+    }
+
     fn find(&mut self, bytes: u64, label: LabelId) -> Option<Block> {
         let index = self.chunks.best_fit(0, bytes)?;
         let available = self.chunks.get(index).bytes;
@@ -225,6 +260,33 @@ mod tests {
             Bfc::new(BfcOptions::default()).take(Bytes(1), LabelId(0), &mut regions).is_err(),
             "and ends"
         );
+    }
+
+    #[test]
+    fn work_can_be_resumed() {
+        let block = |region, offset, bytes| {
+            let address = Address { region: RegionId(region), offset: plimsoll_trace::Offset(offset) };
+            (Block { address, bytes: Bytes(bytes) }, LabelId(7))
+        };
+        let resume = |live: &[(Block, LabelId)]| {
+            let mut regions = Simulated::new(Bytes::mib(4));
+            Bfc::resume(BfcOptions::default(), &[Bytes(4096), Bytes(1024)], live, &mut regions)
+                .map(|bfc| (bfc, regions))
+        };
+        let (mut bfc, mut regions) =
+            resume(&[block(1, 0, 1024), block(0, 3840, 256), block(0, 512, 256)]).unwrap();
+        assert_eq!(bfc.statistics().in_use, Bytes(1536));
+        assert_eq!(take(&mut bfc, 300, &mut regions), (0, 0, 512), "the gap at the start fits best");
+        assert_eq!(bfc.statistics().largest_free, Bytes(3840 - 768));
+        for (block, _) in [block(1, 0, 0), block(0, 3840, 0), block(0, 512, 0), block(0, 0, 0)] {
+            bfc.free(block.address, &mut regions).unwrap();
+        }
+        assert_eq!(bfc.statistics().largest_free, Bytes(4096));
+        for bad in [block(2, 0, 256), block(0, 4096, 256), block(0, 3840, 512), block(0, u64::MAX, 256)] {
+            assert!(resume(&[bad]).is_none(), "{bad:?}");
+        }
+        assert!(resume(&[block(0, 0, 512), block(0, 256, 512)]).is_none(), "one on the other");
+        assert!(resume(&[block(0, 0, 4096), block(0, 0, 256)]).is_none(), "one on the other, which is full");
     }
 
     #[test]

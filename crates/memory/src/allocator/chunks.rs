@@ -97,7 +97,7 @@ impl Chunks {
 
     /// The smallest free chunk of a pool that has so many bytes; the lowest of those.
     pub(super) fn best_fit(&self, pool: u8, bytes: u64) -> Option<u32> {
-        self.free_in(pool).from(bytes).next().map(|key| key.2)
+        self.free_in(pool).at_least(bytes).map(|key| key.2)
     }
 
     /// Adds a region as one chunk.

@@ -1,0 +1,98 @@
+//! `plimsoll replay`: what a recorded trace would cost under other allocators, and with a plan.
+
+use crate::arguments::Replay;
+use crate::failure::Failure;
+use crate::table::Table;
+use plimsoll::memory::AllocatorOptions;
+use plimsoll::memory::replay::Shortage;
+use plimsoll::replay::{Comparison, Question, Recording, Row, compare, read};
+use plimsoll::trace::Trace;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::process::ExitCode;
+
+/// Runs the command.
+pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
+    let Recording { trace, failed } = recording(&arguments.trace)?;
+    if failed > 0 {
+        eprintln!("note: {failed} allocations of the trace failed or asked for nothing; they are left out");
+    }
+    let mut options = AllocatorOptions::default();
+    options.bfc.growth = arguments.growth == "on";
+    let question = Question { allocators: arguments.allocator.clone(), options, limit: arguments.limit };
+    let comparison = compare(&trace, &question).map_err(|error| Failure::usage(error.to_string(), None))?;
+    match arguments.json {
+        true => println!("{:#}", as_json(&comparison, &trace)),
+        false => println!("{}", as_text(&comparison, &trace, arguments)),
+    }
+    let ran_out = comparison.rows.iter().any(|row| row.outcome.out_of_memory.is_some());
+    Ok(ExitCode::from(u8::from(ran_out)))
+}
+
+fn recording(path: &str) -> Result<Recording, Failure> {
+    let hint = "a trace is the text that Plimsoll writes (`trace 1`) or a log of TensorFlow's allocator (`# bfctrace v1`), gzip or not";
+    let result = match path {
+        "-" => read(std::io::stdin().lock()),
+        _ => read(
+            File::open(path).map_err(|error| Failure::usage(format!("cannot open {path}: {error}"), None))?,
+        ),
+    };
+    let name = if path == "-" { "standard input" } else { path };
+    result.map_err(|error| Failure::usage(format!("{name}: {error}"), Some(hint.to_string())))
+}
+
+fn as_text(comparison: &Comparison, trace: &Trace, arguments: &Replay) -> String {
+    let limit = arguments.limit.map_or("no limit".to_string(), |limit| format!("limit {limit}"));
+    let head = format!("{} events · floor {} · {limit}", comparison.events, comparison.floor);
+    let names =
+        ["allocator", "peak in use", "peak reserved", "worst fragmentation", "smallest limit", "ran out"];
+    let mut table = Table::new(names).right(1).right(2).right(3).right(4);
+    for Row { allocator, outcome, smallest_limit } in &comparison.rows {
+        table.row([
+            allocator.clone(),
+            outcome.peak_in_use.to_string(),
+            outcome.peak_reserved.to_string(),
+            format!("{:.1} %", 100.0 * outcome.worst_fragmentation),
+            smallest_limit.map_or("none".to_string(), |limit| limit.to_string()),
+            outcome.out_of_memory.map_or("-".to_string(), |shortage| place_of(&shortage, trace)),
+        ]);
+    }
+    format!("{head}\n\n{}", table.print())
+}
+
+fn place_of(shortage: &Shortage, trace: &Trace) -> String {
+    let Shortage { event, requested, free, largest_free, .. } = shortage;
+    let op = op(shortage, trace);
+    let who = if op.is_empty() { String::new() } else { format!(" for {op}") };
+    format!("at event {event}: {requested}{who}, {free} free, {largest_free} in one block")
+}
+
+/// The op that asked for what it did not get, or the value where the op is not known.
+fn op<'a>(shortage: &Shortage, trace: &'a Trace) -> &'a str {
+    let label = trace.labels.get(shortage.label.0 as usize);
+    label.map_or("", |label| if label.op.is_empty() { &label.value } else { &label.op })
+}
+
+fn as_json(comparison: &Comparison, trace: &Trace) -> Value {
+    let shortage = |shortage: &Shortage| {
+        json!({
+            "event": shortage.event,
+            "op": op(shortage, trace),
+            "requested_bytes": shortage.requested,
+            "free_bytes": shortage.free,
+            "largest_free_bytes": shortage.largest_free,
+        })
+    };
+    let row = |row: &Row| {
+        json!({
+            "allocator": row.allocator,
+            "peak_in_use_bytes": row.outcome.peak_in_use,
+            "peak_reserved_bytes": row.outcome.peak_reserved,
+            "worst_fragmentation": row.outcome.worst_fragmentation,
+            "out_of_memory": row.outcome.out_of_memory.as_ref().map(shortage),
+            "smallest_limit_bytes": row.smallest_limit,
+        })
+    };
+    let rows: Vec<Value> = comparison.rows.iter().map(row).collect();
+    json!({"floor_bytes": comparison.floor, "events": comparison.events, "allocators": rows})
+}

@@ -1,0 +1,265 @@
+//! What a recorded trace would cost under other allocators, and with a plan: the door that joins `memory` and `plan`.
+//!
+//! ```
+//! use plimsoll::replay::{Question, compare};
+//! use plimsoll::{Bytes, trace::text};
+//!
+//! let trace = "trace 1\nlabel \"a\" \"\" \"\" \"\"\n0 take 0 at 0 bytes 1000 label 0\n0 take 1 at 0 bytes 600 label 0\n1 free 0\n";
+//! let question = Question { limit: Some(Bytes::mib(1)), ..Question::default() };
+//! let comparison = compare(&text::parse(trace)?, &question)?;
+//! assert_eq!(comparison.floor, Bytes(1600));
+//! let planned = comparison.rows.iter().find(|row| row.allocator == "planned").unwrap();
+//! assert_eq!(planned.smallest_limit, Some(Bytes(1024 + 640)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use plimsoll_memory::replay::{Outcome, Request, Requests, Shortage, replay, smallest_limit};
+use plimsoll_memory::{
+    ALLOCATOR_NAMES, Allocator, AllocatorOptions, Simulated, UnknownAllocator as NoAllocator, by_name,
+};
+use plimsoll_plan::{Interval, Placement, place};
+use plimsoll_trace::{Alignment, Bytes, LabelId, Trace, TraceError};
+
+pub use plimsoll_import::recording::{Recording, RecordingError, read};
+
+/// The name of the layout that knows the whole trace beforehand.
+pub const PLANNED: &str = "planned";
+
+/// What an allocator gets that may take as much as it likes.
+const UNLIMITED: Bytes = Bytes(1 << 52);
+
+/// Replays a trace through every allocator that is asked about.
+pub fn compare(trace: &Trace, question: &Question) -> Result<Comparison, ReplayError> {
+    let requests = Requests::of(trace)?;
+    let rows = question.allocators.iter().map(|name| match name.as_str() {
+        PLANNED => Ok(planned_row(&requests, question.limit)),
+        name => row(&requests, name, question),
+    });
+    Ok(Comparison { floor: requests.floor(), events: requests.len(), rows: rows.collect::<Result<_, _>>()? })
+}
+
+/// Every name that [`compare`] knows.
+pub fn names() -> Vec<&'static str> {
+    ALLOCATOR_NAMES.into_iter().chain([PLANNED]).collect()
+}
+
+/// What is asked about a trace.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The allocators, by name.
+    pub allocators: Vec<String>,
+    /// Their settings.
+    pub options: AllocatorOptions,
+    /// What they may take; none for as much as they like.
+    pub limit: Option<Bytes>,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        let allocators =
+            ["bfc", "torch", "torch-expandable", "best-fit", PLANNED].map(str::to_string).to_vec();
+        Self { allocators, options: AllocatorOptions::default(), limit: None }
+    }
+}
+
+/// What a trace costs under several allocators.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The most bytes wanted at once: no allocator needs less.
+    pub floor: Bytes,
+    /// How many takes and frees there are.
+    pub events: usize,
+    /// A row for each allocator.
+    pub rows: Vec<Row>,
+}
+
+/// What a trace costs under one allocator.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub allocator: String,
+    /// What happened within the limit.
+    pub outcome: Outcome,
+    /// The smallest limit at which it would meet all requests, to 4096 bytes; none where no limit is enough.
+    pub smallest_limit: Option<Bytes>,
+}
+
+/// Why a trace cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum ReplayError {
+    #[error("there is no allocator `{name}`; there are {}", names().join(", "))]
+    UnknownAllocator { name: String },
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+impl From<NoAllocator> for ReplayError {
+    fn from(error: NoAllocator) -> Self {
+        Self::UnknownAllocator { name: error.name }
+    }
+}
+
+fn row(requests: &Requests, name: &str, question: &Question) -> Result<Row, ReplayError> {
+    by_name(name, &question.options)?;
+    let make =
+        || -> Box<dyn Allocator> { by_name(name, &question.options).expect("the name was found before") };
+    let smallest = smallest_limit(requests, make);
+    // What reserves its whole limit at once says nothing without one, so it gets the smallest.
+    let whole = name == "bfc" && !question.options.bfc.growth;
+    let generous = smallest.filter(|_| whole).unwrap_or(UNLIMITED);
+    let mut regions = Simulated::new(question.limit.unwrap_or(generous));
+    let outcome = replay(requests, &mut *make(), &mut regions);
+    Ok(Row { allocator: name.to_string(), outcome, smallest_limit: smallest })
+}
+
+/// The trace laid out as a whole. Its fragmentation is the share of the layout that is not live even at the fullest moment.
+fn planned_row(requests: &Requests, limit: Option<Bytes>) -> Row {
+    let limit = limit.unwrap_or(UNLIMITED);
+    let allocator = PLANNED.to_string();
+    let Some(blocks) = blocks(requests) else {
+        // Nothing that is laid out has so many bytes.
+        let nothing = Placement { offsets: Vec::new(), peak: Bytes::ZERO, floor: Bytes::ZERO };
+        return Row {
+            allocator,
+            outcome: outcome(&nothing, first_absurd(requests, limit)),
+            smallest_limit: None,
+        };
+    };
+    let intervals: Vec<Interval> = blocks.iter().map(|block| block.interval.clone()).collect();
+    let placement = place(&intervals);
+    let shortage = (placement.peak > limit).then(|| first_beyond(&blocks, &placement, limit)).flatten();
+    Row { allocator, outcome: outcome(&placement, shortage), smallest_limit: Some(placement.peak) }
+}
+
+fn outcome(placement: &Placement, out_of_memory: Option<Shortage>) -> Outcome {
+    let Placement { peak, floor, .. } = *placement;
+    let worst_fragmentation = if peak == Bytes::ZERO { 0.0 } else { (peak - floor).0 as f64 / peak.0 as f64 };
+    Outcome { peak_in_use: floor, peak_reserved: peak, worst_fragmentation, out_of_memory }
+}
+
+/// A block of a trace, from its take to its free.
+struct Planned {
+    interval: Interval,
+    requested: Bytes,
+    label: LabelId,
+}
+
+/// The blocks of a trace in the order of their takes; none where they do not fit in 52 bits.
+fn blocks(requests: &Requests) -> Option<Vec<Planned>> {
+    if requests.floor() >= UNLIMITED {
+        return None;
+    }
+    let end = u32::try_from(requests.len()).ok()?;
+    let mut blocks: Vec<Planned> = Vec::new();
+    let mut live = vec![0; requests.places()];
+    for (event, request) in requests.list().iter().enumerate() {
+        match *request {
+            Request::Take { block, bytes: requested, label } => {
+                live[block as usize] = blocks.len();
+                let interval =
+                    Interval { live: event as u32..end, bytes: requested.aligned(Alignment::CACHE_LINE) };
+                blocks.push(Planned { interval, requested, label });
+            }
+            Request::Free { block } => blocks[live[block as usize]].interval.live.end = event as u32,
+        }
+    }
+    Some(blocks)
+}
+
+/// The first take that would end beyond a limit, with what is free and in one piece then.
+fn first_beyond(blocks: &[Planned], placement: &Placement, limit: Bytes) -> Option<Shortage> {
+    let end = |index: usize| (placement.offsets[index] + blocks[index].interval.bytes).distance();
+    let index = (0..blocks.len()).find(|&index| end(index) > limit)?;
+    let now = blocks[index].interval.live.start;
+    let mut live: Vec<usize> =
+        (0..index).filter(|&other| blocks[other].interval.live.contains(&now)).collect();
+    live.sort_unstable_by_key(|&other| placement.offsets[other]);
+    let in_use: Bytes = live.iter().map(|&other| blocks[other].interval.bytes).sum();
+    let ends = std::iter::once(Bytes::ZERO).chain(live.iter().map(|&other| end(other)));
+    let starts = live.iter().map(|&other| placement.offsets[other].distance()).chain([limit]);
+    let largest_free =
+        ends.zip(starts).map(|(end, start)| start.saturating_sub(end)).max().unwrap_or_default();
+    let Planned { requested, label, .. } = blocks[index];
+    Some(Shortage { event: now as usize, requested, label, free: limit.saturating_sub(in_use), largest_free })
+}
+
+/// The take with which more bytes are live than any layout is made for.
+fn first_absurd(requests: &Requests, limit: Bytes) -> Option<Shortage> {
+    let mut live = vec![Bytes::ZERO; requests.places()];
+    let mut in_use = Bytes::ZERO;
+    requests.list().iter().enumerate().find_map(|(event, request)| match *request {
+        Request::Take { block, bytes, label } => {
+            let free = limit.saturating_sub(in_use);
+            if bytes >= UNLIMITED.saturating_sub(in_use) {
+                return Some(Shortage { event, requested: bytes, label, free, largest_free: free });
+            }
+            live[block as usize] = bytes;
+            in_use += bytes;
+            None
+        }
+        Request::Free { block } => {
+            in_use = in_use - live[block as usize];
+            None
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_trace::text;
+
+    fn trace(events: &str) -> Trace {
+        text::parse(&format!("trace 1\nlabel \"a\" \"\" \"\" \"Op\"\n{events}")).unwrap()
+    }
+
+    fn question(allocators: &[&str], limit: Option<u64>) -> Question {
+        let allocators = allocators.iter().map(|name| name.to_string()).collect();
+        Question { allocators, limit: limit.map(Bytes), ..Question::default() }
+    }
+
+    /// Two blocks, then one that fits between them only if somebody knew.
+    const LATE: &str = "0 take 0 at 0 bytes 6400 label 0\n0 take 1 at 0 bytes 640 label 0\n1 free 0\n1 take 2 at 0 bytes 7040 label 0\n";
+
+    #[test]
+    fn a_plan_needs_the_floor_where_an_allocator_needs_more() {
+        let comparison = compare(&trace(LATE), &question(&["best-fit", PLANNED], None)).unwrap();
+        assert_eq!(comparison.floor, Bytes(7680));
+        let limits: Vec<u64> = comparison.rows.iter().map(|row| row.smallest_limit.unwrap().0).collect();
+        assert_eq!(limits, [4096 * 4, 7680], "6400 + 640 + 7040 in pages, and the floor");
+        assert!(comparison.rows.iter().all(|row| row.outcome.out_of_memory.is_none()));
+    }
+
+    #[test]
+    fn running_out_says_where() {
+        let comparison = compare(&trace(LATE), &question(&["best-fit", PLANNED], Some(7200))).unwrap();
+        let [best_fit, planned] = &comparison.rows[..] else { panic!("two rows") };
+        let shortage = best_fit.outcome.out_of_memory.unwrap();
+        let figures = |s: Shortage| (s.event, s.requested.0, s.free.0, s.largest_free.0);
+        assert_eq!(figures(shortage), (3, 7040, 7200 - 640, 6400));
+        let shortage = planned.outcome.out_of_memory.unwrap();
+        assert!(shortage.free.0 <= 7200 && shortage.largest_free <= shortage.free, "{shortage:?}");
+    }
+
+    #[test]
+    fn absurd_requests_and_limits_are_answers() {
+        let absurd =
+            trace("0 take 0 at 0 bytes 8 label 0\n0 take 1 at 0 bytes 18446744073709551615 label 0\n");
+        for limit in [None, Some(0), Some(64 << 20), Some(u64::MAX)] {
+            let comparison = compare(&absurd, &question(&names(), limit)).unwrap();
+            for row in &comparison.rows {
+                assert_eq!(row.smallest_limit, None, "{}", row.allocator);
+                let first = row.outcome.out_of_memory.map(|shortage| shortage.event);
+                let expected = if limit == Some(0) && row.allocator != PLANNED { 0 } else { 1 };
+                assert_eq!(first, Some(expected), "{} {limit:?}", row.allocator);
+            }
+        }
+        let empty = compare(&trace(""), &question(&names(), Some(0))).unwrap();
+        assert!(empty.rows.iter().all(|row| row.smallest_limit == Some(Bytes::ZERO)), "{empty:?}");
+        let tiny = compare(&trace("0 take 0 at 0 bytes 0 label 0\n"), &question(&names(), None)).unwrap();
+        assert!(tiny.rows.iter().all(|row| row.smallest_limit <= Some(Bytes::mib(20))), "{tiny:?}");
+        let unknown = compare(&trace(""), &question(&["bcf"], None)).unwrap_err().to_string();
+        assert!(unknown.ends_with("torch-expandable, best-fit, bump, planned"), "{unknown}");
+    }
+}
