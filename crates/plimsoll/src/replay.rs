@@ -28,14 +28,19 @@ pub const PLANNED: &str = "planned";
 /// What an allocator gets that may take as much as it likes.
 const UNLIMITED: Bytes = Bytes(1 << 52);
 
-/// Replays a trace through every allocator that is asked about.
+/// Replays a trace through every allocator that is asked about, each on a thread of its own.
 pub fn compare(trace: &Trace, question: &Question) -> Result<Comparison, ReplayError> {
     let requests = Requests::of(trace)?;
-    let rows = question.allocators.iter().map(|name| match name.as_str() {
+    let answer = |name: &str| match name {
         PLANNED => Ok(planned_row(&requests, question.limit)),
         name => row(&requests, name, question),
+    };
+    let rows: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = question.allocators.iter().map(|name| scope.spawn(|| answer(name))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a replay does not panic")).collect()
     });
-    Ok(Comparison { floor: requests.floor(), events: requests.len(), rows: rows.collect::<Result<_, _>>()? })
+    let rows = rows.into_iter().collect::<Result<_, _>>()?;
+    Ok(Comparison { floor: requests.floor(), events: requests.len(), rows })
 }
 
 /// Every name that [`compare`] knows.

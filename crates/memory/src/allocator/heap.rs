@@ -7,6 +7,9 @@ use plimsoll_trace::{Alignment, Bytes, LabelId};
 /// What blocks are multiples of.
 const GRANULE: u64 = Alignment::CACHE_LINE.bytes();
 
+/// More than any device has; beyond it a limit is no limit.
+const MOST: Bytes = Bytes(1 << 60);
+
 /// A region with an end that moves.
 ///
 /// Equation: `last` is the chunk at the end; where memory is mapped piece by piece it has none, and it is never used up.
@@ -70,9 +73,9 @@ impl Heap {
         if self.last != NONE {
             return Some(());
         }
-        let limit = regions.limit();
+        let limit = regions.limit().min(MOST);
         // One granule more than can ever be mapped, so that the end always has a chunk.
-        let addresses = Self::rounded(limit)?.checked_add(GRANULE)?;
+        let addresses = Self::rounded(limit)? + GRANULE;
         let (region, bytes, state) = match regions.reserve_addresses(Bytes(addresses)) {
             Some(region) => (region, addresses, State::Unmapped),
             None => (regions.reserve(limit)?, limit.0, State::Free),

@@ -168,6 +168,15 @@ fn nothing_is_given_where_the_limit_is_zero() {
 }
 
 #[test]
+fn no_limit_is_too_large() {
+    for name in ALLOCATOR_NAMES {
+        let mut allocator = by_name(name, &AllocatorOptions::default()).unwrap();
+        let mut regions = Simulated::new(Bytes(u64::MAX));
+        assert!(allocator.take(Bytes(1 << 40), LabelId(0), &mut regions).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn an_empty_request_gets_a_block_of_its_own() {
     for name in ALLOCATOR_NAMES {
         let mut allocator = by_name(name, &AllocatorOptions::default()).unwrap();

@@ -69,7 +69,8 @@ impl Torch {
     /// Addresses for nine eighths of the device, so that one segment is almost always enough.
     fn add_segment(&mut self, pool: u8, bytes: u64, regions: &mut dyn Regions) -> Option<u32> {
         let limit = regions.limit().0;
-        let addresses = limit.checked_add(limit / 8)?.max(bytes).checked_next_multiple_of(page(pool))?;
+        let addresses =
+            limit.saturating_add(limit / 8).min(1 << 60).max(bytes).checked_next_multiple_of(page(pool))?;
         let region = regions.reserve_addresses(Bytes(addresses))?;
         self.segments.insert(region);
         Some(self.chunks.add_region(region, addresses, pool, State::Unmapped, regions))
