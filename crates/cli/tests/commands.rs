@@ -280,11 +280,13 @@ fn a_budget_below_the_floor_says_what_is_live_and_what_helps() {
 
 #[test]
 fn a_loss_that_explodes_stops_the_run_and_names_the_first_bad_value() {
-    fails(
-        "train mlp --data digits --optimizer sgd --learning-rate 1e38",
-        1,
-        &["step ", "not finite", "hint:"],
-    );
+    for mode in ["graph", "eager"] {
+        fails(
+            &format!("train mlp --data digits --optimizer sgd --learning-rate 1e38 --mode {mode}"),
+            1,
+            &["step ", "not finite", "hint:"],
+        );
+    }
 }
 
 const TENSORFLOW: &str =

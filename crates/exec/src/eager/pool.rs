@@ -4,7 +4,7 @@
 //! therefore not a peak; what was in use and what was reserved at most stands in [`Pool::statistics`].
 
 use plimsoll_memory::{Address, Allocator, Block, Device, HostRegions, Refusal, RegionId, Statistics};
-use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
+use plimsoll_trace::{Alignment, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
 
 /// Makes an allocator that holds nothing yet.
 pub type MakeAllocator = Box<dyn Fn() -> Box<dyn Allocator> + Send>;
@@ -132,9 +132,16 @@ impl Pool {
         }
     }
 
-    /// Where a block is in host memory.
+    /// Where a block is in host memory. Allocators are not ours alone, so what kernels rely on is checked: the whole block lies in its
+    /// region, at a multiple of a cache line.
+    ///
+    /// # Panics
+    /// If an allocator gave a block that does not.
     pub(crate) fn pointer(&self, held: Held) -> *mut u8 {
-        self.regions.pointer(held.block.address)
+        let start = self.regions.pointer(held.block.address);
+        assert!(start.addr().is_multiple_of(Alignment::CACHE_LINE.bytes() as usize), "blocks are aligned");
+        assert_eq!(self.bytes(held).as_ptr(), start.cast_const());
+        start
     }
 
     /// What was written to a block; no more of it than was asked for.
