@@ -76,6 +76,9 @@ pub struct Train {
     /// leave, minus a reserve of 5 % of that (at least 256 MiB, at most half)
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
+    /// Cut the host into logical devices, such as 1GiB,512MiB, and train on the one that --device names [default: the first]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = part)]
+    pub split: Vec<Part>,
     /// digits (embedded) or synthetic (random samples of what the model takes)
     #[arg(long, value_name = "NAME", default_value = "digits")]
     pub data: String,

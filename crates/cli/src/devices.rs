@@ -13,7 +13,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let memory = HostMemory::read();
     let mut devices = Vec::new();
     for physical in Devices::discover().visible() {
-        devices.extend(logical(physical, arguments, &memory)?);
+        devices.extend(logical(physical, arguments.memory, &arguments.split, &memory)?);
     }
     match arguments.json {
         true => println!("{:#}", as_json(&devices, &memory)),
@@ -27,18 +27,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// The logical devices that would be made of a physical one: itself with its limit, or its parts.
-fn logical(
+pub fn logical(
     physical: &PhysicalDevice,
-    arguments: &Arguments,
+    limit: Option<Bytes>,
+    split: &[Part],
     memory: &HostMemory,
 ) -> Result<Vec<Device>, DeviceError> {
     let name = physical.name();
-    if arguments.split.is_empty() {
+    if split.is_empty() {
         let automatic = memory.automatic_limit().unwrap_or(physical.capacity());
-        let limit = arguments.memory.unwrap_or(automatic);
-        return Ok(vec![physical.logical(name, limit, Growth::On)?]);
+        return Ok(vec![physical.logical(name, limit.unwrap_or(automatic), Growth::On)?]);
     }
-    let whole = match arguments.memory {
+    let whole = match limit {
         // Checked against what there is; the parts are then cut from it.
         Some(most) => {
             physical.logical(name, most, Growth::On)?;
@@ -50,7 +50,7 @@ fn logical(
         let name = own.clone().unwrap_or_else(|| format!("{name}:{index}"));
         whole.logical(&name, *limit, Growth::On)
     };
-    arguments.split.iter().enumerate().map(part).collect()
+    split.iter().enumerate().map(part).collect()
 }
 
 fn as_text(devices: &[Device], memory: &HostMemory) -> String {

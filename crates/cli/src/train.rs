@@ -3,12 +3,13 @@
 mod eager;
 
 use crate::arguments::{Mode, Train};
+use crate::devices::logical;
 use crate::failure::Failure;
 use crate::inspect::{headline, job};
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Dataset, Wanted};
-use plimsoll::memory::{Device, Devices, Growth, HostMemory};
+use plimsoll::memory::{Device, Devices, HostMemory};
 use plimsoll::{Bytes, Job, JobError, Outcome, Prepared, Progress, Run, Trainer};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -31,7 +32,8 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     };
     eprintln!("{} · {} samples of {}", headline(&prepared[0]), data.train.count(), data.name);
     let peak = largest_peak(&prepared);
-    let source = if arguments.step.memory.is_some() { "" } else { " (automatic limit)" };
+    let automatic = arguments.step.memory.is_none() && arguments.split.is_empty();
+    let source = if automatic { " (automatic limit)" } else { "" };
     eprintln!("planned peak {peak} ({} bytes) of {}{source}", peak.0, device.limit());
     let outcome = match arguments.memory_use.mode {
         Mode::Graph => train_planned(prepared, &device, run, &data)?,
@@ -44,8 +46,7 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step. Without a
-/// budget the limit is the automatic one, or what the plan needs where the system does not tell what is free.
+/// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step.
 fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Failure> {
     let how = &arguments.memory_use;
     eager::check_options(how)?;
@@ -54,16 +55,29 @@ fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Fail
         let hint = Some("add --data synthetic".to_string());
         return Err(Failure::usage("only synthetic samples can have any length", hint));
     }
-    let devices = Devices::discover();
-    let physical = devices.find(&arguments.device)?;
-    let logical = |limit| physical.logical(physical.name(), limit, Growth::On);
-    let Some(limit) = arguments.step.memory.or_else(|| HostMemory::read().automatic_limit()) else {
-        let prepared = job.prepare_lengths(&lengths, None)?;
-        return Ok((logical(largest_peak(&prepared))?, prepared));
-    };
-    let device = logical(limit)?;
-    let budget = (how.mode == Mode::Graph).then_some(limit);
+    let device = device(arguments)?;
+    let budget = (how.mode == Mode::Graph).then_some(device.limit());
     Ok((device, job.prepare_lengths(&lengths, budget)?))
+}
+
+/// The logical device to train on: the whole host with its limit, or one of the parts it is cut into.
+fn device(arguments: &Train) -> Result<Device, Failure> {
+    let (limit, split) = (arguments.step.memory, &arguments.split);
+    let devices = Devices::discover();
+    if split.is_empty() {
+        let physical = devices.find(&arguments.device)?;
+        return Ok(logical(physical, limit, split, &HostMemory::read())?.remove(0));
+    }
+    let mut parts = Vec::new();
+    for physical in devices.visible() {
+        parts.extend(logical(physical, limit, split, &HostMemory::read())?);
+    }
+    let wanted = |part: &Device| part.name() == arguments.device;
+    let chosen = parts.iter().position(wanted).or((arguments.device == "host").then_some(0));
+    let names: Vec<&str> = parts.iter().map(Device::name).collect();
+    let hint = format!("--split makes {}", names.join(", "));
+    let unknown = || Failure::usage(format!("there is no device `{}`", arguments.device), Some(hint));
+    Ok(parts.remove(chosen.ok_or_else(unknown)?))
 }
 
 fn largest_peak(prepared: &[Prepared]) -> Bytes {

@@ -279,6 +279,19 @@ fn a_budget_below_the_floor_says_what_is_live_and_what_helps() {
 }
 
 #[test]
+fn training_on_a_part_of_the_host() {
+    let outcome = json("train cnn --data digits --steps 3 --split 1GiB,4MiB --device host:1");
+    assert_eq!(outcome["planned_peak_bytes"], outcome["measured_peak_bytes"]);
+    fails(
+        "train cnn --data digits --steps 3 --split 1GiB,1MiB --device host:1",
+        1,
+        &["the budget is 1.00 MiB"],
+    );
+    fails("train cnn --data digits --split 1GiB,1MiB --device host:7", 2, &["`host:7`", "host:0, host:1"]);
+    fails("train cnn --data digits --split 1GiB,bananas", 2, &["bananas"]);
+}
+
+#[test]
 fn a_loss_that_explodes_stops_the_run_and_names_the_first_bad_value() {
     for mode in ["graph", "eager"] {
         fails(
