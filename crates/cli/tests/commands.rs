@@ -216,7 +216,7 @@ fn without_a_budget_the_automatic_limit_holds() {
     fails(
         "train mlp@64 --data synthetic --batch 20000000000 --threads 1",
         1,
-        &["the plan needs", "the budget is", "hint:"],
+        &["the plan needs", "the budget of", "hint:"],
     );
 }
 
@@ -274,7 +274,7 @@ fn a_budget_below_the_floor_says_what_is_live_and_what_helps() {
     fails(
         "train cnn@8,channels=1 --batch 512 --memory 3MiB",
         1,
-        &["the budget is 3.00 MiB", "live at the floor", "--batch"],
+        &["the budget of 3.00 MiB", "live at the floor", "--batch"],
     );
 }
 
@@ -285,7 +285,7 @@ fn training_on_a_part_of_the_host() {
     fails(
         "train cnn --data digits --steps 3 --split 1GiB,1MiB --device host:1",
         1,
-        &["the budget is 1.00 MiB"],
+        &["the budget of 1.00 MiB"],
     );
     fails("train cnn --data digits --split 1GiB,1MiB --device host:7", 2, &["`host:7`", "host:0, host:1"]);
     fails("train cnn --data digits --split 1GiB,bananas", 2, &["bananas"]);

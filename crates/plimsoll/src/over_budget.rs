@@ -6,7 +6,10 @@ use plimsoll_train::Optimizer;
 
 /// A budget below what the plan needs.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the plan needs {peak}, the budget is {budget}; no layout needs less than {floor} (the floor)")]
+#[error(
+    "the plan needs {peak}, {} more than the budget of {budget}; no layout needs less than {floor} (the floor)",
+    .peak.saturating_sub(*.budget)
+)]
 pub struct OverBudget {
     /// What may be used.
     pub budget: Bytes,
