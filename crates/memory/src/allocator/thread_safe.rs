@@ -5,8 +5,8 @@ use plimsoll_trace::{Bytes, LabelId};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+// Loom tries every order of the threads. Its clock never runs out: a wait ends by a free alone.
 #[cfg(loom)]
-// It tries every order of the threads, and a wait ends by a free alone: its clock never runs out.
 use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
