@@ -51,10 +51,12 @@ impl Part {
             Part::Fmt => vec![Invocation::new("fmt --all --check")],
             Part::Clippy => vec![Invocation::new("clippy --workspace --all-targets -- -D warnings")],
             // nextest runs tests of different crates at the same time, but no documentation tests.
-            Part::Test if nextest => {
-                vec![Invocation::new("nextest run --workspace"), Invocation::new("test --workspace --doc")]
-            }
-            Part::Test => vec![Invocation::new("test --workspace")],
+            Part::Test if nextest => vec![
+                Invocation::new("nextest run --workspace"),
+                Invocation::new("test --workspace --doc"),
+                Invocation::model_check(),
+            ],
+            Part::Test => vec![Invocation::new("test --workspace"), Invocation::model_check()],
             Part::Doc => vec![
                 Invocation::new("doc --workspace --no-deps").with_variable("RUSTDOCFLAGS", "-D warnings"),
             ],
@@ -74,6 +76,12 @@ struct Invocation {
 impl Invocation {
     fn new(line: &'static str) -> Self {
         Self { line, variable: None }
+    }
+
+    /// All orders of threads, tried by loom. Its own target folder keeps other builds from being done again for its flags.
+    fn model_check() -> Self {
+        Self::new("test --package plimsoll-memory --test shared_loom --release --target-dir target/loom")
+            .with_variable("RUSTFLAGS", "--cfg loom")
     }
 
     fn with_variable(self, name: &'static str, value: &'static str) -> Self {
@@ -154,6 +162,8 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
+    const MODEL_CHECK: &str = "RUSTFLAGS=\"--cfg loom\" cargo test --package plimsoll-memory --test shared_loom --release --target-dir target/loom";
+
     /// The commands that run, and the one that fails, where those that contain `fails` do.
     fn run_where(nextest: bool, fails: &str) -> (Vec<String>, Option<String>) {
         let ran = RefCell::new(Vec::new());
@@ -171,6 +181,7 @@ mod tests {
             "cargo fmt --all --check",
             "cargo clippy --workspace --all-targets -- -D warnings",
             "cargo test --workspace",
+            MODEL_CHECK,
             "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps",
         ];
         assert_eq!(run_where(false, "nothing"), (expected.map(str::to_owned).to_vec(), None));
@@ -179,8 +190,9 @@ mod tests {
     #[test]
     fn nextest_leaves_documentation_tests_to_cargo() {
         let (ran, failed) = run_where(true, "nothing");
-        assert_eq!(ran[2..4], ["cargo nextest run --workspace", "cargo test --workspace --doc"]);
-        assert_eq!((ran.len(), failed), (5, None));
+        let expected = ["cargo nextest run --workspace", "cargo test --workspace --doc", MODEL_CHECK];
+        assert_eq!(ran[2..5], expected);
+        assert_eq!((ran.len(), failed), (6, None));
     }
 
     #[test]

@@ -2,8 +2,14 @@
 
 use super::{Address, Allocator, Block, FreeError, Refusal, Regions, Statistics};
 use plimsoll_trace::{Bytes, LabelId};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+
+// Loom tries every order of the threads. Its clock never runs out: a wait ends by a free alone.
+#[cfg(loom)]
+use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// An allocator with its regions behind a lock. Clones are the same allocator.
 ///
@@ -83,7 +89,7 @@ impl<A: Allocator, R: Regions> Shared<A, R> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::{Bfc, BfcOptions, Simulated};
