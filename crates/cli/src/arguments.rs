@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll::Bytes;
 use plimsoll::memory::ALLOCATOR_NAMES;
 use plimsoll::train::{Loss, Optimizer};
+use std::path::PathBuf;
 
 /// Trains deep-learning models inside a memory budget, with a peak that is known before the first step.
 #[derive(Parser)]
@@ -23,6 +24,8 @@ pub enum Command {
     Replay(Replay),
     /// Train a model inside a memory budget
     Train(Train),
+    /// Place the buffers of a layout problem in as little memory as possible, and draw them
+    Place(Place),
     /// Show the devices, their limits and what is free of them
     Devices(Devices),
     /// List the models that can be named
@@ -149,6 +152,28 @@ pub enum OnOom {
     Shrink,
     /// Move what is live together and make the step again, once
     Compact,
+}
+
+/// `plimsoll place`
+///
+/// Exit codes: 0 fits the capacity (or none was given), 1 does not fit, 2 bad input.
+#[derive(Args)]
+pub struct Place {
+    /// CSV with a header and the columns id, lower, upper, size; a buffer lives from lower to just before upper
+    #[arg(value_name = "PROBLEM")]
+    pub problem: PathBuf,
+    /// What everything should fit into, such as 1MiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub capacity: Option<Bytes>,
+    /// How many nodes an exact search may visit where the quick way misses the capacity, or without one the floor
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub nodes: u64,
+    /// Print the problem with an offset for each buffer, as CSV
+    #[arg(long, conflicts_with = "json")]
+    pub offsets: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `plimsoll devices`

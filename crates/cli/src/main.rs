@@ -7,6 +7,7 @@ mod chart;
 mod devices;
 mod failure;
 mod inspect;
+mod place;
 mod replay;
 mod specification;
 mod table;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
+        Command::Place(arguments) => place::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),
     };

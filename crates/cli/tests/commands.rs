@@ -392,3 +392,34 @@ fn replaying_reads_standard_input_and_our_own_traces() {
     );
     assert_eq!(report["allocators"][0]["smallest_limit_bytes"], 8192);
 }
+
+#[test]
+fn a_layout_problem_is_placed_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("problem.csv");
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    let command = format!("place {}", path.display());
+    write("id,lower,upper,size\na,0,2,1024\nb,1,3,2048\nc,2,3,1024\n");
+    let answer = json(&command);
+    assert_eq!((&answer["peak_bytes"], &answer["floor_bytes"]), (&Value::from(3072), &Value::from(3072)));
+    assert_eq!((&answer["fits"], &answer["nodes"]), (&Value::from(true), &Value::from(0)));
+    assert_eq!(answer["offsets"]["a"], answer["offsets"]["c"]);
+    let offsets = plimsoll(&format!("{command} --offsets"));
+    assert!(String::from_utf8_lossy(&offsets.stdout).starts_with("id,lower,upper,size,offset\na,0,2,1024,"));
+    for (capacity, code, verdict) in
+        [("3KiB", 0, "\nfits 3.00 KiB"), ("2KiB", 1, "\ndoes not fit 2.00 KiB: the floor")]
+    {
+        let output = plimsoll(&format!("{command} --capacity {capacity}"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        assert!(
+            text.contains(verdict) && text.contains("fragmentation") && text.contains("       0 B +---"),
+            "{text}"
+        );
+    }
+    write("id,lower,upper,size\na,0,2,1024\nb,3,3,2048\n");
+    fails(&command, 2, &["problem.csv, line 3", "upper must be above lower", "hint:"]);
+    write("");
+    fails(&command, 2, &["line 1", "empty"]);
+    fails("place nowhere.csv", 2, &["cannot read nowhere.csv"]);
+}

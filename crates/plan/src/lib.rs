@@ -10,7 +10,7 @@
 pub mod buffers;
 mod kernels;
 pub mod order;
-mod place;
+pub mod place;
 mod plan;
 mod predict;
 mod usage;

@@ -2,10 +2,19 @@
 //!
 //! In: intervals. Out: an offset each, with the floor that no placement can beat.
 //! Method: greedy, each interval at the lowest offset that is free for its whole life, in several orders; then the order that did
-//! best is improved by moving what sticks out on top to the front. Effort is counted in comparisons, never in seconds.
+//! best is improved by moving what sticks out on top to the front; then, if that missed the floor, an exact search for a little while.
+//! Effort is counted in comparisons and nodes, never in seconds.
 //! Of very many intervals only the largest are placed that way. The others, which together weigh little, lie above them as best fit puts them.
 
+pub mod csv;
+mod ranking;
+mod search;
+mod solve;
 mod sweep;
+
+pub use ranking::{Priority, Ranking};
+pub use search::{Ideas, Searched, Verdict, search};
+pub use solve::solve;
 
 use plimsoll_trace::{Bytes, Offset};
 use std::cmp::Reverse;
@@ -29,20 +38,30 @@ pub struct Placement {
     pub peak: Bytes,
     /// The most bytes live at once.
     pub floor: Bytes,
+    /// How many nodes the exact search visited; none where the greedy reached the floor.
+    pub nodes: u64,
 }
 
 /// How often the best order is improved before giving up.
 const IMPROVEMENTS: usize = 24;
 /// How many intervals may be compared while improving; of a few thousand intervals it never is the bound.
 const EFFORT: usize = 1 << 30;
-/// How many intervals are placed greedily: its time grows with their square.
-const GREEDY: usize = 1 << 13;
+/// How many intervals are placed greedily: its time grows with their square, and these take about a second.
+const GREEDY: usize = 20_000;
+/// What the exact search may look at for one capacity: intervals live in a section, once a node.
+const LOOKS: u64 = 1 << 19;
+/// Into how many steps the way from the floor to the greedy's peak is cut for the exact search.
+const STEPS: u64 = 4;
 
 /// Places intervals so that those live at the same step do not overlap.
 pub fn place(intervals: &[Interval]) -> Placement {
-    match intervals.len() <= GREEDY {
-        true => place_greedily(intervals),
-        false => place_largest_first(intervals),
+    if intervals.len() > GREEDY {
+        return place_largest_first(intervals);
+    }
+    let greedy = place_greedily(intervals);
+    match greedy.peak == greedy.floor || intervals.len() > solve::MOST {
+        true => greedy,
+        false => place_exactly(intervals, greedy),
     }
 }
 
@@ -64,20 +83,61 @@ fn place_largest_first(intervals: &[Interval]) -> Placement {
     let mut offsets = vec![Offset::START; intervals.len()];
     large.iter().zip(below.offsets).for_each(|(&index, offset)| offsets[index] = offset);
     small.iter().zip(above.offsets).for_each(|(&index, offset)| offsets[index] = offset + below.peak);
-    Placement { offsets, peak: below.peak + above.peak, floor }
+    Placement { offsets, peak: below.peak + above.peak, floor, nodes: 0 }
+}
+
+/// Searches at the floor, then at a few capacities between it and what is known; gives the best.
+fn place_exactly(intervals: &[Interval], greedy: Placement) -> Placement {
+    let (floor, above) = (greedy.floor, greedy.peak.0 - greedy.floor.0);
+    let limit = LOOKS / looks(intervals).max(1);
+    let mut nodes = 0;
+    for step in 0..STEPS {
+        // A search that cannot even place everything once is not worth its beginning.
+        if limit < intervals.len() as u64 {
+            break;
+        }
+        let capacity = Bytes(floor.0 + (u128::from(above) * u128::from(step) / u128::from(STEPS)) as u64);
+        let searched = solve(intervals, capacity, limit);
+        nodes += searched.nodes;
+        if let Verdict::Placed(offsets) = searched.verdict {
+            let ends =
+                offsets.iter().zip(intervals).map(|(&offset, interval)| (offset + interval.bytes).distance());
+            let peak = ends.max().unwrap_or(Bytes::ZERO);
+            return Placement { offsets, peak, floor, nodes };
+        }
+    }
+    Placement { nodes, ..greedy }
+}
+
+/// About how many intervals a node of the search looks at: those live in each section, in the one section of 16 or so that changed.
+fn looks(intervals: &[Interval]) -> u64 {
+    let mut starts: Vec<u32> = intervals.iter().map(|interval| interval.live.start).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let sections = |live: &Range<u32>| {
+        starts.partition_point(|&s| s < live.end) - starts.partition_point(|&s| s < live.start)
+    };
+    let all: usize = intervals.iter().map(|interval| sections(&interval.live)).sum();
+    all as u64 / 16
 }
 
 fn place_greedily(intervals: &[Interval]) -> Placement {
     let floor = floor(intervals);
-    let mut best: Option<(Vec<usize>, Placement)> = None;
-    for order in first_orders(intervals) {
-        let placement = place_in_order(intervals, &order, floor);
-        if best.as_ref().is_none_or(|(_, found)| placement.peak < found.peak) {
-            best = Some((order, placement));
+    let mut best = sweep::place(intervals);
+    let (mut order, mut current) = (Vec::new(), None);
+    for first in first_orders(intervals) {
+        if best.peak == floor {
+            return best;
+        }
+        let placement = place_in_order(intervals, &first, floor);
+        if placement.peak < best.peak {
+            best = placement.clone();
+        }
+        if current.as_ref().is_none_or(|found: &Placement| placement.peak < found.peak) {
+            (order, current) = (first, Some(placement));
         }
     }
-    let (mut order, mut best) = best.expect("there is at least one order");
-    let mut current = best.clone();
+    let Some(mut current) = current else { return best };
     let affordable = EFFORT / intervals.len().pow(2).max(1);
     for _ in 0..affordable.min(IMPROVEMENTS) {
         if best.peak == floor {
@@ -110,11 +170,12 @@ pub(crate) fn floor(intervals: &[Interval]) -> Bytes {
     Bytes(most as u64)
 }
 
-/// Orders that do well on different graphs: large ones first, long-lived ones first, large areas first, and as time goes.
+/// Orders that do well on different graphs: large ones first (as time goes and backwards), long-lived ones, large areas, and as time goes.
 fn first_orders(intervals: &[Interval]) -> Vec<Vec<usize>> {
     let duration = |i: usize| u64::from(intervals[i].live.end - intervals[i].live.start);
     let bytes = |i: usize| intervals[i].bytes.0;
     let start = |i: usize| intervals[i].live.start;
+    let end = |i: usize| intervals[i].live.end;
     let sorted = |key: &dyn Fn(usize) -> (Reverse<u128>, u32, Reverse<u64>)| {
         let mut order: Vec<usize> = (0..intervals.len()).collect();
         order.sort_by_key(|&i| (key(i), i));
@@ -122,45 +183,50 @@ fn first_orders(intervals: &[Interval]) -> Vec<Vec<usize>> {
     };
     vec![
         sorted(&|i| (Reverse(u128::from(bytes(i))), start(i), Reverse(duration(i)))),
+        sorted(&|i| (Reverse(u128::from(bytes(i))), u32::MAX - end(i), Reverse(duration(i)))),
         sorted(&|i| (Reverse(u128::from(duration(i))), start(i), Reverse(bytes(i)))),
         sorted(&|i| (Reverse(u128::from(bytes(i)) * u128::from(duration(i))), start(i), Reverse(0))),
         sorted(&|i| (Reverse(0), start(i), Reverse(duration(i)))),
     ]
 }
 
+/// A rectangle that is taken.
+struct Placed {
+    start: u64,
+    end: u64,
+    from: u32,
+    until: u32,
+}
+
 fn place_in_order(intervals: &[Interval], order: &[usize], floor: Bytes) -> Placement {
     let mut offsets = vec![Offset::START; intervals.len()];
     // Placed intervals by their offset, so that one walk over them meets the gaps from low to high.
-    let mut placed: Vec<(u64, u64, usize)> = Vec::with_capacity(intervals.len());
+    let mut placed: Vec<Placed> = Vec::with_capacity(intervals.len());
     let mut peak = Bytes::ZERO;
     for &index in order {
         let Interval { live, bytes } = &intervals[index];
         let mut offset = 0;
-        for &(start, end, other) in &placed {
-            if start >= offset + bytes.0 {
+        for other in &placed {
+            if other.start >= offset + bytes.0 {
                 break;
             }
-            let other = &intervals[other].live;
-            if other.start < live.end && live.start < other.end {
-                offset = offset.max(end);
+            if other.from < live.end && live.start < other.until {
+                offset = offset.max(other.end);
             }
         }
-        let at = placed.partition_point(|&(start, ..)| start < offset);
-        placed.insert(at, (offset, offset + bytes.0, index));
+        let at = placed.partition_point(|other| other.start < offset);
+        let (start, end) = (offset, offset + bytes.0);
+        placed.insert(at, Placed { start, end, from: live.start, until: live.end });
         offsets[index] = Offset(offset);
         peak = peak.max(Bytes(offset + bytes.0));
     }
-    Placement { offsets, peak, floor }
+    Placement { offsets, peak, floor, nodes: 0 }
 }
 
-/// Moves what ends highest to the front of the order.
-fn move_top_to_front(intervals: &[Interval], placement: &Placement, order: &mut Vec<usize>) {
-    let end = |index: usize| (placement.offsets[index] + intervals[index].bytes).0;
-    let top = (0..order.len()).max_by_key(|&position| (end(order[position]), Reverse(position)));
-    if let Some(position) = top {
-        let index = order.remove(position);
-        order.insert(0, index);
-    }
+/// Moves what ends above the floor to the front of the order: it was placed too late to find a low place.
+fn move_top_to_front(intervals: &[Interval], placement: &Placement, order: &mut [usize]) {
+    let end = |index: usize| (placement.offsets[index] + intervals[index].bytes).distance();
+    order.sort_by_key(|&index| end(index) <= placement.floor);
 }
 
 #[cfg(test)]
@@ -204,7 +270,7 @@ mod tests {
         let intervals: Vec<Interval> = (0..count)
             .map(|i| Interval {
                 live: i..i + 1 + i * 7919 % 50,
-                bytes: Bytes(64 * u64::from(1 + i * 104_729 % 300)),
+                bytes: Bytes(64 * (1 + u64::from(i) * 104_729 % 300)),
             })
             .collect();
         let placement = place(&intervals);

@@ -124,7 +124,7 @@ fn planned_row(requests: &Requests, limit: Option<Bytes>) -> Row {
     let allocator = PLANNED.to_string();
     let Some(blocks) = blocks(requests) else {
         // Nothing that is laid out has so many bytes.
-        let nothing = Placement { offsets: Vec::new(), peak: Bytes::ZERO, floor: Bytes::ZERO };
+        let nothing = Placement { offsets: Vec::new(), peak: Bytes::ZERO, floor: Bytes::ZERO, nodes: 0 };
         return Row {
             allocator,
             outcome: outcome(&nothing, first_absurd(requests, limit)),

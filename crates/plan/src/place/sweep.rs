@@ -15,7 +15,7 @@ pub(super) fn place(intervals: &[Interval]) -> Placement {
             false => gaps.free(offsets[index].0, bytes),
         }
     }
-    Placement { offsets, peak: Bytes(gaps.highest), floor: super::floor(intervals) }
+    Placement { offsets, peak: Bytes(gaps.highest), floor: super::floor(intervals), nodes: 0 }
 }
 
 /// Ends and begins in order; at the same step ends come first, because lives are half-open.

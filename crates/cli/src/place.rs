@@ -1,0 +1,150 @@
+//! `plimsoll place`: offsets for the buffers of a layout problem, and a picture of them.
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::table::Table;
+use plimsoll::Bytes;
+use plimsoll::plan::place::csv::{self, Problem};
+use plimsoll::plan::place::{Verdict, place, solve};
+use plimsoll::plan::{Interval, Placement};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// The size of the picture, in characters.
+const WIDTH: usize = 72;
+const HEIGHT: usize = 20;
+
+/// Runs the command.
+pub fn run(arguments: &Place) -> Result<ExitCode, Failure> {
+    let path = arguments.problem.display();
+    let text = std::fs::read_to_string(&arguments.problem)
+        .map_err(|error| Failure::usage(format!("cannot read {path}: {error}"), None))?;
+    let problem = csv::parse(&text).map_err(|error| {
+        let hint = "the file is CSV with the columns id,lower,upper,size; a buffer lives from lower to just before upper";
+        Failure::usage(format!("{path}, {error}"), Some(hint.to_string()))
+    })?;
+    let placement = best(&problem.intervals, arguments);
+    let fits = arguments.capacity.is_none_or(|capacity| placement.peak <= capacity);
+    if arguments.json {
+        println!("{:#}", as_json(&problem, &placement, fits));
+    } else if arguments.offsets {
+        print!("{}", csv::print(&problem, &placement.offsets));
+    } else {
+        println!(
+            "{}\n\n{}",
+            as_table(&placement, arguments.capacity),
+            picture(&problem.intervals, &placement)
+        );
+    }
+    Ok(ExitCode::from(u8::from(!fits)))
+}
+
+/// What planning would do, and where that is above the capacity (or without one, the floor) an exact search.
+fn best(intervals: &[Interval], arguments: &Place) -> Placement {
+    let first = place(intervals);
+    let capacity = arguments.capacity.unwrap_or(first.floor);
+    if first.peak <= capacity || capacity < first.floor || arguments.nodes == 0 {
+        return first;
+    }
+    let searched = solve(intervals, capacity, arguments.nodes);
+    let nodes = first.nodes + searched.nodes;
+    match searched.verdict {
+        Verdict::Placed(offsets) => {
+            let ends =
+                offsets.iter().zip(intervals).map(|(&offset, interval)| (offset + interval.bytes).distance());
+            Placement { peak: ends.max().unwrap_or(Bytes::ZERO), offsets, nodes, ..first }
+        }
+        Verdict::Impossible | Verdict::GaveUp => Placement { nodes, ..first },
+    }
+}
+
+fn as_table(placement: &Placement, capacity: Option<Bytes>) -> String {
+    let mut table = Table::new(["buffers", "floor", "peak", "fragmentation", "nodes"]);
+    for column in 0..5 {
+        table = table.right(column);
+    }
+    let lost = placement.peak.0 - placement.floor.0;
+    table.row([
+        placement.offsets.len().to_string(),
+        placement.floor.to_string(),
+        placement.peak.to_string(),
+        format!("{:.2} %", 100.0 * lost as f64 / placement.peak.0.max(1) as f64),
+        placement.nodes.to_string(),
+    ]);
+    let verdict = match capacity {
+        None => String::new(),
+        Some(capacity) if placement.peak <= capacity => format!("\n\nfits {capacity}"),
+        Some(capacity) if placement.floor > capacity => {
+            format!("\n\ndoes not fit {capacity}: the floor is above it")
+        }
+        Some(capacity) => format!("\n\ndoes not fit {capacity}: no placement was found"),
+    };
+    table.print() + &verdict
+}
+
+fn as_json(problem: &Problem, placement: &Placement, fits: bool) -> serde_json::Value {
+    let offsets: serde_json::Map<String, serde_json::Value> = problem
+        .names
+        .iter()
+        .zip(&placement.offsets)
+        .map(|(name, offset)| (name.clone(), json!(offset.0)))
+        .collect();
+    json!({
+        "peak_bytes": placement.peak.0,
+        "floor_bytes": placement.floor.0,
+        "nodes": placement.nodes,
+        "fits": fits,
+        "offsets": offsets,
+    })
+}
+
+/// Space against time: time to the right, offsets upwards. A cell shows who is in its middle; `.` is free.
+fn picture(intervals: &[Interval], placement: &Placement) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let from = intervals.iter().map(|interval| interval.live.start).min().unwrap_or(0);
+    let steps = u128::from(intervals.iter().map(|interval| interval.live.end).max().unwrap_or(0) - from);
+    let (width, height) = (steps.min(WIDTH as u128), u128::from(placement.peak.0).min(HEIGHT as u128));
+    let middle = |cell: u128, all: u128, cells: u128| ((2 * cell + 1) * all / (2 * cells)) as u64;
+    // Those cells whose middle lies in a range.
+    let cells = |start: u64, end: u64, all: u128, count: u128| {
+        (0..count).filter(move |&cell| (start..end).contains(&middle(cell, all, count)))
+    };
+    let mut rows = vec![vec![b'.'; width as usize]; height as usize];
+    for (index, (interval, offset)) in intervals.iter().zip(&placement.offsets).enumerate() {
+        let (begin, end) = (interval.live.start - from, interval.live.end - from);
+        for row in cells(offset.0, offset.0 + interval.bytes.0, u128::from(placement.peak.0), height) {
+            for column in cells(begin.into(), end.into(), steps, width) {
+                rows[row as usize][column as usize] = LETTERS[index % LETTERS.len()];
+            }
+        }
+    }
+    let line = |(row, cells): (usize, Vec<u8>)| {
+        let label = if row + 1 == height as usize { placement.peak.to_string() } else { String::new() };
+        format!("{label:>10} |{}", String::from_utf8_lossy(&cells))
+    };
+    let lines: Vec<String> = rows.into_iter().enumerate().rev().map(line).collect();
+    format!("{}\n{:>10} +{}", lines.join("\n"), "0 B", "-".repeat(width as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_picture_shows_time_to_the_right_and_offsets_upwards() {
+        let one = |from, until, bytes| Interval { live: from..until, bytes: Bytes(bytes) };
+        let intervals = [one(10, 14, 2), one(10, 12, 1), one(13, 14, 1)];
+        let drawn = picture(&intervals, &place(&intervals));
+        let lines: Vec<&str> = drawn.lines().map(|line| &line[11..]).collect();
+        assert_eq!(lines, ["|BB.C", "|AAAA", "|AAAA", "+----"]);
+    }
+
+    #[test]
+    fn a_picture_of_many_buffers_has_its_size() {
+        let one = |i: u32| Interval { live: i * 1000..i * 1000 + 40_000_000, bytes: Bytes(1 << 40) };
+        let intervals: Vec<Interval> = (0..500).map(one).collect();
+        let drawn = picture(&intervals, &place(&intervals));
+        assert_eq!(drawn.lines().count(), HEIGHT + 1);
+        assert!(drawn.lines().all(|line| line.chars().count() == WIDTH + 12), "{drawn}");
+    }
+}
