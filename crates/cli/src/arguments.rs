@@ -114,7 +114,7 @@ pub struct MemoryUse {
     /// Who gives out memory in eager mode [default: bfc]
     #[arg(long, value_name = "NAME", value_parser = ALLOCATOR_NAMES)]
     pub allocator: Option<String>,
-    /// Whether bfc reserves in growing regions or all of the limit at once [default: on]
+    /// Whether the device, or bfc in eager mode, takes memory as it is needed or all of the limit at once [default: on]
     #[arg(long, value_name = "ON|OFF", value_enum)]
     pub growth: Option<Switch>,
     /// What happens when memory runs out in a step of eager mode [default: stop]

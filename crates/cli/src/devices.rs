@@ -13,7 +13,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let memory = HostMemory::read();
     let mut devices = Vec::new();
     for physical in Devices::discover().visible() {
-        devices.extend(logical(physical, arguments.memory, &arguments.split, &memory)?);
+        devices.extend(logical(physical, arguments.memory, &arguments.split, Growth::On, &memory)?);
     }
     match arguments.json {
         true => println!("{:#}", as_json(&devices, &memory)),
@@ -31,12 +31,13 @@ pub fn logical(
     physical: &PhysicalDevice,
     limit: Option<Bytes>,
     split: &[Part],
+    growth: Growth,
     memory: &HostMemory,
 ) -> Result<Vec<Device>, DeviceError> {
     let name = physical.name();
     if split.is_empty() {
         let automatic = memory.automatic_limit().unwrap_or(physical.capacity());
-        return Ok(vec![physical.logical(name, limit.unwrap_or(automatic), Growth::On)?]);
+        return Ok(vec![physical.logical(name, limit.unwrap_or(automatic), growth)?]);
     }
     let whole = match limit {
         // Checked against what there is; the parts are then cut from it.
@@ -48,7 +49,7 @@ pub fn logical(
     };
     let part = |(index, Part { name: own, limit }): (usize, &Part)| {
         let name = own.clone().unwrap_or_else(|| format!("{name}:{index}"));
-        whole.logical(&name, *limit, Growth::On)
+        whole.logical(&name, *limit, growth)
     };
     split.iter().enumerate().map(part).collect()
 }

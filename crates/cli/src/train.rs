@@ -62,15 +62,15 @@ fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Fail
 
 /// The logical device to train on: the whole host with its limit, or one of the parts it is cut into.
 fn device(arguments: &Train) -> Result<Device, Failure> {
-    let (limit, split) = (arguments.step.memory, &arguments.split);
+    let (limit, split, growth) = (arguments.step.memory, &arguments.split, eager::device_growth(arguments));
     let devices = Devices::discover();
     if split.is_empty() {
         let physical = devices.find(&arguments.device)?;
-        return Ok(logical(physical, limit, split, &HostMemory::read())?.remove(0));
+        return Ok(logical(physical, limit, split, growth, &HostMemory::read())?.remove(0));
     }
     let mut parts = Vec::new();
     for physical in devices.visible() {
-        parts.extend(logical(physical, limit, split, &HostMemory::read())?);
+        parts.extend(logical(physical, limit, split, growth, &HostMemory::read())?);
     }
     let wanted = |part: &Device| part.name() == arguments.device;
     let chosen = parts.iter().position(wanted).or((arguments.device == "host").then_some(0));

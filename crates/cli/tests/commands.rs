@@ -279,6 +279,13 @@ fn a_budget_below_the_floor_says_what_is_live_and_what_helps() {
 }
 
 #[test]
+fn without_growth_the_device_takes_its_limit_at_once() {
+    let outcome = json("train cnn --data digits --steps 2 --memory 64MiB --growth off");
+    assert_eq!(outcome["planned_peak_bytes"], outcome["measured_peak_bytes"]);
+    assert!(outcome["peak_rss_bytes"].as_u64().unwrap() > 64 << 20);
+}
+
+#[test]
 fn training_on_a_part_of_the_host() {
     let outcome = json("train cnn --data digits --steps 3 --split 1GiB,4MiB --device host:1");
     assert_eq!(outcome["planned_peak_bytes"], outcome["measured_peak_bytes"]);

@@ -1,12 +1,12 @@
 //! `plimsoll train --mode eager`: op by op, from an allocator.
 
 use super::{Display, bytes};
-use crate::arguments::{MemoryUse, Mode, OnOom, Switch};
+use crate::arguments::{MemoryUse, Mode, OnOom, Switch, Train};
 use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::data::Dataset;
 use plimsoll::exec::eager::MakeAllocator;
-use plimsoll::memory::{AllocatorOptions, BfcOptions, Device, by_name};
+use plimsoll::memory::{AllocatorOptions, BfcOptions, Device, Growth, by_name};
 use plimsoll::{Bytes, EagerOptions, EagerTrainer, OnShortage, Outcome, PoolUse, Prepared, Run};
 
 /// The allocator where none is named.
@@ -14,11 +14,7 @@ const USUAL: &str = "bfc";
 
 /// Refuses options that would have no effect.
 pub(super) fn check_options(how: &MemoryUse) -> Result<(), Failure> {
-    let given = [
-        ("--allocator", how.allocator.is_some()),
-        ("--growth", how.growth.is_some()),
-        ("--on-oom", how.on_oom.is_some()),
-    ];
+    let given = [("--allocator", how.allocator.is_some()), ("--on-oom", how.on_oom.is_some())];
     if let Some((option, _)) = given.into_iter().find(|(_, given)| *given && how.mode == Mode::Graph) {
         let hint = Some("add --mode eager".to_string());
         return Err(Failure::usage(format!("{option} has no meaning for a planned run"), hint));
@@ -29,6 +25,15 @@ pub(super) fn check_options(how: &MemoryUse) -> Result<(), Failure> {
             Err(Failure::usage(format!("{name} does not know --growth; only {USUAL} does"), None))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether the device reserves its whole limit at once. In eager mode that is the allocator's business.
+pub(super) fn device_growth(arguments: &Train) -> Growth {
+    let MemoryUse { mode, growth, .. } = arguments.memory_use;
+    match (mode, growth) {
+        (Mode::Graph, Some(Switch::Off)) => Growth::Off,
+        _ => Growth::On,
     }
 }
 
