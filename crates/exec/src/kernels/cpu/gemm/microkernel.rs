@@ -65,7 +65,7 @@ impl Microkernel {
     /// All that this processor can run.
     #[cfg(test)]
     pub(super) fn all() -> Vec<&'static Self> {
-        let mut all = vec![&PORTABLE];
+        let mut all = vec![&PORTABLE, &WIDE];
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
             all.push(&AVX2);
@@ -149,6 +149,23 @@ static AVX512: Microkernel = Microkernel {
     pack_left: pack::pack::<12>,
     pack_right: pack::pack::<32>,
 };
+
+/// Tiles of AVX-512's extents on any processor, so that cutting and packing for them is tested everywhere.
+#[cfg(test)]
+static WIDE: Microkernel = Microkernel {
+    lanes: 16,
+    tiles: tiles!(wide: 1 2 3 4 5 6 7 8 9 10 11 12),
+    row: row::<[f32; 16]>,
+    dot: dot::<[f32; 16]>,
+    pack_left: pack::pack::<12>,
+    pack_right: pack::pack::<32>,
+};
+
+#[cfg(test)]
+unsafe fn wide<const ROWS: usize, const VECTORS: usize>(tile: &Tile) {
+    // SAFETY: the caller's promise.
+    unsafe { multiply::<[f32; 16], ROWS, VECTORS>(tile) }
+}
 
 unsafe fn portable<const ROWS: usize, const VECTORS: usize>(tile: &Tile) {
     // SAFETY: the caller's promise.

@@ -26,17 +26,17 @@ pub(super) trait Vector: Copy {
 /// Four lanes suit the vectors that every x86-64 and AArch64 processor has.
 pub(super) type Portable = [f32; 4];
 
-impl Vector for Portable {
-    const LANES: usize = 4;
+impl<const N: usize> Vector for [f32; N] {
+    const LANES: usize = N;
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
-        [x; 4]
+        [x; N]
     }
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller has four elements there, and an array needs no alignment beyond theirs.
+        // SAFETY: the caller has `N` elements there, and an array needs no alignment beyond theirs.
         unsafe { from.cast::<Self>().read() }
     }
 
