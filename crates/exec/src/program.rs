@@ -8,7 +8,7 @@
 use crate::kernels::{Input, Output};
 use plimsoll_graph::{Graph, Op, OpId, OpKind, Phase, Source, TensorType, ValueId};
 use plimsoll_memory::Arena;
-use plimsoll_plan::{BufferId, Plan, VerifiedPlan, bytes_of, predict};
+use plimsoll_plan::{BufferId, Plan, VerifiedPlan, bytes_of, labels};
 use plimsoll_trace::{Bytes, Trace};
 
 /// A plan bound to an arena.
@@ -55,7 +55,7 @@ impl Program {
         }
         mark_lives(&plan, &mut steps);
         let events = steps.iter().map(|step| step.takes.len() + step.frees.len()).sum();
-        let labels = predict(plan.graph(), plan.plan()).labels;
+        let labels = labels(plan.graph(), plan.plan());
         Self { plan, steps, recording: Trace { labels, events: Vec::with_capacity(events) } }
     }
 }

@@ -19,6 +19,6 @@ mod verify;
 pub use kernels::{Kernels, bytes_of};
 pub use place::{Interval, Placement, place};
 pub use plan::{Buffer, BufferId, Options, Plan, Residents, plan};
-pub use predict::predict;
+pub use predict::{labels, predict};
 pub use usage::{Holding, Usage, usage};
 pub use verify::{PlanError, VerifiedPlan, verify};

@@ -34,7 +34,7 @@ pub fn predict(graph: &Graph, plan: &Plan) -> Trace {
 }
 
 /// Who each buffer is for, in the order of the buffers.
-pub(crate) fn labels(graph: &Graph, plan: &Plan) -> Vec<Label> {
+pub fn labels(graph: &Graph, plan: &Plan) -> Vec<Label> {
     let mut labels: Vec<Label> = plan
         .buffers
         .iter()

@@ -37,28 +37,42 @@ impl Summary {
 /// Walks a trace once. Frees of unknown blocks are passed over: `verify` names them.
 pub fn summarize(trace: &Trace) -> Summary {
     let mut summary = Summary::default();
-    let mut live: BTreeMap<BlockId, (Offset, Bytes, LabelId)> = BTreeMap::new();
-    let mut in_use = Bytes::ZERO;
+    let mut live = Live::default();
     for event in &trace.events {
-        match *event {
-            Event::Take { block, offset, bytes, label, time } => {
-                live.insert(block, (offset, bytes, label));
-                in_use += bytes;
-                summary.peak = summary.peak.max((offset + bytes).distance());
-                if in_use > summary.floor {
-                    summary.floor = in_use;
-                    summary.floor_time = time;
-                }
-            }
-            Event::Free { block, .. } => {
-                let freed = live.remove(&block).map_or(Bytes::ZERO, |(_, bytes, _)| bytes);
-                in_use = in_use.saturating_sub(freed);
+        live.apply(event);
+        if let Event::Take { offset, bytes, time, .. } = *event {
+            summary.peak = summary.peak.max((offset + bytes).distance());
+            if live.bytes > summary.floor {
+                summary.floor = live.bytes;
+                summary.floor_time = time;
             }
         }
-        note(&mut summary.timeline, event.time(), in_use);
+        note(&mut summary.timeline, event.time(), live.bytes);
     }
     summary.live_at_floor = live_when_full(trace, summary.floor);
     summary
+}
+
+/// What is live at some point of a trace.
+#[derive(Default)]
+struct Live {
+    blocks: BTreeMap<BlockId, (Offset, LabelId, Bytes)>,
+    bytes: Bytes,
+}
+
+impl Live {
+    fn apply(&mut self, event: &Event) {
+        match *event {
+            Event::Take { block, offset, bytes, label, .. } => {
+                self.blocks.insert(block, (offset, label, bytes));
+                self.bytes += bytes;
+            }
+            Event::Free { block, .. } => {
+                let freed = self.blocks.remove(&block).map_or(Bytes::ZERO, |(_, _, bytes)| bytes);
+                self.bytes = self.bytes.saturating_sub(freed);
+            }
+        }
+    }
 }
 
 fn note(timeline: &mut Vec<Moment>, time: Time, live: Bytes) {
@@ -70,24 +84,14 @@ fn note(timeline: &mut Vec<Moment>, time: Time, live: Bytes) {
 
 /// A second walk up to the first moment at which as many bytes as `floor` are live.
 fn live_when_full(trace: &Trace, floor: Bytes) -> Vec<(LabelId, Bytes)> {
-    let mut live: BTreeMap<BlockId, (Offset, LabelId, Bytes)> = BTreeMap::new();
-    let mut in_use = Bytes::ZERO;
+    let mut live = Live::default();
     for event in &trace.events {
-        if in_use == floor {
+        if live.bytes == floor {
             break;
         }
-        match *event {
-            Event::Take { block, offset, bytes, label, .. } => {
-                live.insert(block, (offset, label, bytes));
-                in_use += bytes;
-            }
-            Event::Free { block, .. } => {
-                let freed = live.remove(&block).map_or(Bytes::ZERO, |(_, _, bytes)| bytes);
-                in_use = in_use.saturating_sub(freed);
-            }
-        }
+        live.apply(event);
     }
-    let mut blocks: Vec<_> = live.into_values().collect();
+    let mut blocks: Vec<_> = live.blocks.into_values().collect();
     blocks.sort_unstable();
     blocks.into_iter().map(|(_, label, bytes)| (label, bytes)).collect()
 }

@@ -5,7 +5,7 @@
 //! Whether the fresh allocator has place for everybody is tried in a simulation first; if it has not, nothing is moved.
 
 use super::{Eager, Held, Pool, StepError};
-use plimsoll_memory::{Refusal, RegionId, Regions, Simulated};
+use plimsoll_memory::{Refusal, Simulated};
 use plimsoll_trace::{Bytes, LabelId};
 
 /// What a compaction did.
@@ -72,30 +72,9 @@ impl Eager {
 
 /// Asks a fresh allocator for the same blocks in regions that are only counted.
 fn would_fit(pool: &Pool, held: &[&mut Held]) -> bool {
-    let mut regions = Counted(Simulated::new(pool.limit()));
+    let mut regions = Simulated::in_one_piece(pool.limit());
     let mut allocator = pool.another_allocator();
     held.iter().all(|held| allocator.take(held.requested, held.label, &mut regions).is_ok())
-}
-
-/// Regions that are only counted and can do what mapped ones can: there are no addresses without memory, as a simulation alone would offer.
-struct Counted(Simulated);
-
-impl Regions for Counted {
-    fn reserve(&mut self, bytes: Bytes) -> Option<RegionId> {
-        self.0.reserve(bytes)
-    }
-
-    fn release(&mut self, region: RegionId) {
-        self.0.release(region);
-    }
-
-    fn limit(&self) -> Bytes {
-        self.0.limit()
-    }
-
-    fn reserved(&self) -> Bytes {
-        self.0.reserved()
-    }
 }
 
 fn copy_out(pool: &mut Pool, held: &[&mut Held]) -> Vec<Vec<u8>> {

@@ -48,27 +48,6 @@ fn options() -> impl Strategy<Value = AllocatorOptions> {
     (bfc, torch).prop_map(|(bfc, torch)| AllocatorOptions { bfc, torch })
 }
 
-/// A device that cannot map memory piece by piece.
-struct Plain(Simulated);
-
-impl Regions for Plain {
-    fn reserve(&mut self, bytes: Bytes) -> Option<RegionId> {
-        self.0.reserve(bytes)
-    }
-
-    fn release(&mut self, region: RegionId) {
-        self.0.release(region);
-    }
-
-    fn limit(&self) -> Bytes {
-        self.0.limit()
-    }
-
-    fn reserved(&self) -> Bytes {
-        self.0.reserved()
-    }
-}
-
 /// What the test itself knows of an allocator.
 #[derive(Default)]
 struct Book {
@@ -150,7 +129,7 @@ proptest! {
     fn equations_hold(steps in steps(), limit in limits(), options in options()) {
         for name in ALLOCATOR_NAMES {
             check(&mut *by_name(name, &options).unwrap(), &mut Simulated::new(limit), &steps);
-            check(&mut *by_name(name, &options).unwrap(), &mut Plain(Simulated::new(limit)), &steps);
+            check(&mut *by_name(name, &options).unwrap(), &mut Simulated::in_one_piece(limit), &steps);
         }
     }
 }

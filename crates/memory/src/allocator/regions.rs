@@ -52,6 +52,7 @@ pub struct Simulated {
     bases: Vec<u64>,
     next: u32,
     top: u64,
+    whole: bool,
 }
 
 /// A region that is only counted.
@@ -64,12 +65,25 @@ struct Simulation {
 impl Simulated {
     /// No regions yet, up to a limit. They will lie one after another.
     pub fn new(limit: Bytes) -> Self {
-        Self { limit, reserved: Bytes::ZERO, regions: BTreeMap::new(), bases: Vec::new(), next: 0, top: 0 }
+        Self {
+            limit,
+            reserved: Bytes::ZERO,
+            regions: BTreeMap::new(),
+            bases: Vec::new(),
+            next: 0,
+            top: 0,
+            whole: false,
+        }
     }
 
     /// Regions that begin where they once did: the first at the first base, and so on.
     pub fn with_bases(limit: Bytes, bases: Vec<u64>) -> Self {
         Self { bases, ..Self::new(limit) }
+    }
+
+    /// Regions that have all their memory at once, as mapped ones do: there are no addresses without memory behind them.
+    pub fn in_one_piece(limit: Bytes) -> Self {
+        Self { whole: true, ..Self::new(limit) }
     }
 
     fn add(&mut self, addresses: Bytes, mapped: Bytes) -> RegionId {
@@ -106,7 +120,7 @@ impl Regions for Simulated {
     }
 
     fn reserve_addresses(&mut self, bytes: Bytes) -> Option<RegionId> {
-        Some(self.add(bytes, Bytes::ZERO))
+        (!self.whole).then(|| self.add(bytes, Bytes::ZERO))
     }
 
     fn map(&mut self, region: RegionId, _at: Offset, bytes: Bytes) -> bool {
