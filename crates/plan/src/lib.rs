@@ -15,6 +15,7 @@ mod plan;
 mod predict;
 mod usage;
 mod verify;
+mod work;
 
 pub use kernels::{Kernels, bytes_of};
 pub use place::{Interval, Placement, place};
@@ -22,3 +23,4 @@ pub use plan::{Buffer, BufferId, Options, Plan, Residents, plan};
 pub use predict::{labels, predict};
 pub use usage::{Holding, Usage, usage};
 pub use verify::{PlanError, VerifiedPlan, verify};
+pub use work::{TRANSCENDENTAL, Work, graph_work, work};
