@@ -13,6 +13,7 @@ pub mod order;
 pub mod place;
 mod plan;
 mod predict;
+pub mod recompute;
 mod usage;
 mod verify;
 mod work;

@@ -7,13 +7,17 @@ use plimsoll_graph::{Graph, OpId, Phase, Source, ValueId};
 
 /// The ops that run, in their order.
 pub fn order(graph: &Graph, update_when_ready: bool) -> Vec<OpId> {
-    let runs = needed(graph);
-    let (updates, others): (Vec<OpId>, Vec<OpId>) =
-        graph.op_ids().filter(|id| runs[id.index()]).partition(|&id| graph.op(id).phase == Phase::Update);
+    let (updates, others) = updates_and_others(graph);
     match update_when_ready {
         false => others.into_iter().chain(updates).collect(),
         true => interleave(graph, &others, &updates),
     }
+}
+
+/// The ops that run: those of phase Update, and the others.
+pub(crate) fn updates_and_others(graph: &Graph) -> (Vec<OpId>, Vec<OpId>) {
+    let runs = needed(graph);
+    graph.op_ids().filter(|id| runs[id.index()]).partition(|&id| graph.op(id).phase == Phase::Update)
 }
 
 /// Which ops an output or an update depends on.

@@ -1,0 +1,258 @@
+//! Which gaps to hold: the cheapest decisions found under a budget.
+//!
+//! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change the decision that takes
+//! most bytes above the budget away for its cost, until none are left; then hold again whatever there is room for; then, as long as
+//! effort is left, undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in runs looked at.
+
+use super::schedule::{Gap, Scheduler, Sums};
+use super::{Problem, segments};
+use std::collections::BinaryHeap;
+
+/// Decisions, and what they come to.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// For each gap of the scheduler.
+    pub gaps: Vec<Gap>,
+    /// Cost and bytes.
+    pub sums: Sums,
+}
+
+/// Looks for the cheapest decisions whose live bytes stay within a budget; gives the ones with the least excess if none do.
+pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
+    let mut searcher = Searcher::new(problem, budget, effort);
+    let mut best = searcher.descend(searcher.scheduler.all_held());
+    if best.sums.extra == 0.0 && best.sums.excess == 0 {
+        return best;
+    }
+    for beginning in segments::beginnings(problem, &searcher.scheduler, &searcher.candidates) {
+        let found = searcher.descend(beginning);
+        if found.is_better_than(&best) {
+            best = found;
+        }
+    }
+    searcher.improve(best)
+}
+
+impl Found {
+    fn is_better_than(&self, other: &Self) -> bool {
+        (self.sums.excess, self.sums.extra) < (other.sums.excess, other.sums.extra)
+    }
+}
+
+struct Searcher<'a> {
+    scheduler: Scheduler<'a>,
+    candidates: Vec<usize>,
+    budget: u64,
+    tasks: u64,
+    effort: u64,
+    random: u64,
+}
+
+/// Another decision for one gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    gap: usize,
+    to: Gap,
+    /// Whether what the item is computed from is held until then.
+    hold_inputs: bool,
+}
+
+/// A change and what it gains; the best is the greatest.
+#[derive(PartialEq)]
+struct Move {
+    gain: f64,
+    change: Change,
+    /// How many changes had been made when the gain was found.
+    age: usize,
+}
+
+impl Eq for Move {}
+
+impl PartialOrd for Move {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Move {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.gain.total_cmp(&other.gain).then(other.change.cmp(&self.change))
+    }
+}
+
+impl<'a> Searcher<'a> {
+    fn new(problem: &'a Problem, budget: u64, effort: u64) -> Self {
+        let scheduler = Scheduler::new(problem);
+        let candidates = scheduler.candidates();
+        let tasks = (problem.tasks.len() + problem.updates.len()) as u64;
+        Self { scheduler, candidates, budget, tasks: tasks.max(1), effort, random: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    fn sums(&mut self, gaps: &[Gap]) -> Sums {
+        self.effort = self.effort.saturating_sub(self.tasks);
+        self.scheduler.sums(gaps, self.budget)
+    }
+
+    /// Repairs, then holds again what there is room for.
+    fn descend(&mut self, gaps: Vec<Gap>) -> Found {
+        let mut found = self.repair(gaps);
+        self.hold_again(&mut found);
+        found
+    }
+
+    /// Takes the change with the highest gain, again and again, until nothing is above the budget or nothing helps.
+    fn repair(&mut self, gaps: Vec<Gap>) -> Found {
+        let sums = self.sums(&gaps);
+        let mut found = Found { gaps, sums };
+        let mut age = 0;
+        let mut moves = self.all_moves(&mut found, age);
+        while found.sums.excess > 0 {
+            let Some(best) = moves.pop() else { break };
+            if best.age < age {
+                moves.extend(self.consider(&mut found, best.change, age));
+            } else {
+                self.make(&mut found, best.change);
+                age += 1;
+                moves.extend(self.moves_of(&mut found, best.change.gap, age));
+            }
+            if moves.is_empty() {
+                moves = self.all_moves(&mut found, age);
+            }
+        }
+        found
+    }
+
+    /// Every change that may help.
+    fn all_moves(&mut self, found: &mut Found, age: usize) -> BinaryHeap<Move> {
+        self.sums(&found.gaps);
+        let above = self.scheduler.tasks_above(self.budget);
+        let may_help = |&gap: &usize| {
+            let (begin, end) = self.scheduler.span(gap);
+            match found.gaps[gap] {
+                Gap::Held => above[begin..=end].contains(&true),
+                Gap::Once | Gap::Fleeting => self.scheduler.is_again(self.scheduler.item(gap)),
+            }
+        };
+        let gaps: Vec<usize> = self.candidates.iter().copied().filter(may_help).collect();
+        gaps.into_iter().flat_map(|gap| self.moves_of(found, gap, age)).collect()
+    }
+
+    fn moves_of(&mut self, found: &mut Found, gap: usize, age: usize) -> Vec<Move> {
+        let changes = [Gap::Held, Gap::Once, Gap::Fleeting].into_iter().flat_map(|to| {
+            let hold: &[bool] = if to == Gap::Held { &[false] } else { &[false, true] };
+            hold.iter().map(move |&hold_inputs| Change { gap, to, hold_inputs })
+        });
+        changes.filter_map(|change| self.consider(found, change, age)).collect()
+    }
+
+    /// What a change would gain: bytes above the budget for its cost. Nothing, if it takes none away.
+    fn consider(&mut self, found: &mut Found, change: Change, age: usize) -> Option<Move> {
+        let undo = self.apply(&mut found.gaps, change);
+        if undo.is_empty() {
+            return None;
+        }
+        let sums = self.sums(&found.gaps);
+        undo.into_iter().rev().for_each(|(gap, before)| found.gaps[gap] = before);
+        if sums.excess >= found.sums.excess {
+            return None;
+        }
+        let less = (found.sums.excess - sums.excess) as f64;
+        let cost = sums.extra - found.sums.extra;
+        let gain = if cost > 0.0 { less / cost } else { f64::INFINITY };
+        Some(Move { gain, change, age })
+    }
+
+    /// Changes gaps; gives what they were before.
+    fn apply(&self, gaps: &mut [Gap], change: Change) -> Vec<(usize, Gap)> {
+        let mut undo = Vec::new();
+        let mut set = |gap: usize, to: Gap| {
+            if gaps[gap] != to {
+                undo.push((gap, std::mem::replace(&mut gaps[gap], to)));
+            }
+        };
+        set(change.gap, change.to);
+        if change.hold_inputs {
+            let (_, end) = self.scheduler.span(change.gap);
+            for input in self.scheduler.gaps_of_inputs(self.scheduler.producer(change.gap), end) {
+                set(input, Gap::Held);
+            }
+        }
+        undo
+    }
+
+    fn make(&mut self, found: &mut Found, change: Change) {
+        self.apply(&mut found.gaps, change);
+        found.sums = self.sums(&found.gaps);
+    }
+
+    /// Holds again what there is room for, the most expensive first.
+    fn hold_again(&mut self, found: &mut Found) {
+        if found.sums.excess > 0 {
+            return;
+        }
+        self.sums(&found.gaps);
+        let mut dropped: Vec<usize> = self
+            .candidates
+            .iter()
+            .copied()
+            .filter(|&gap| found.gaps[gap] != Gap::Held && self.scheduler.is_again(self.scheduler.item(gap)))
+            .collect();
+        let cost = |gap: &usize| self.cost_of(*gap);
+        dropped.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then(a.cmp(b)));
+        for gap in dropped {
+            for to in [Gap::Held, Gap::Once] {
+                self.try_change(found, gap, to);
+            }
+        }
+    }
+
+    /// Makes a change if the schedule becomes cheaper and stays within the budget.
+    fn try_change(&mut self, found: &mut Found, gap: usize, to: Gap) -> bool {
+        if found.gaps[gap] == to {
+            return false;
+        }
+        let before = std::mem::replace(&mut found.gaps[gap], to);
+        let sums = self.sums(&found.gaps);
+        let better = sums.excess == 0 && sums.extra < found.sums.extra;
+        if better {
+            found.sums = sums
+        } else {
+            found.gaps[gap] = before
+        }
+        better
+    }
+
+    fn cost_of(&self, gap: usize) -> f64 {
+        self.scheduler.cost_of(self.scheduler.item(gap))
+    }
+
+    /// Undoes the decisions of a stretch of time and repairs, as long as effort is left.
+    fn improve(&mut self, mut best: Found) -> Found {
+        while self.effort > 0 && !self.candidates.is_empty() && best.sums.extra > 0.0 {
+            let mut gaps = best.gaps.clone();
+            let tasks = self.tasks;
+            let (centre, reach) = (self.pick(tasks), 1 + self.pick(tasks / 3 + 1));
+            let is_near = |gap: usize| {
+                let (begin, end) = self.scheduler.span(gap);
+                (begin as u64).abs_diff(centre) <= reach || (end as u64).abs_diff(centre) <= reach
+            };
+            let near: Vec<usize> = self.candidates.iter().copied().filter(|&gap| is_near(gap)).collect();
+            for gap in near {
+                gaps[gap] = if self.pick(4) == 0 { gaps[gap] } else { Gap::Held };
+            }
+            let found = self.descend(gaps);
+            if found.is_better_than(&best) {
+                best = found;
+            }
+        }
+        best
+    }
+
+    /// A number below a limit. The same sequence every time.
+    fn pick(&mut self, limit: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % limit.max(1)
+    }
+}
