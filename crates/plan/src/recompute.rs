@@ -6,6 +6,7 @@
 //! Method, one file each: [`Problem`] leaves out of a graph what plays no part; a [`schedule`] follows from a decision for each gap between two uses;
 //! [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph; [`verify_same`] proves that it computes the same.
 
+mod ledger;
 mod problem;
 mod rewrite;
 mod same;

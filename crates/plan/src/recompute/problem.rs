@@ -87,6 +87,14 @@ impl Problem {
         self.tasks.push(task);
     }
 
+    /// A task or an update; updates are numbered behind the tasks.
+    pub fn task(&self, number: usize) -> &Task {
+        match number.checked_sub(self.tasks.len()) {
+            None => &self.tasks[number],
+            Some(update) => &self.updates[update],
+        }
+    }
+
     /// What every task costs together.
     pub fn cost(&self) -> f64 {
         self.tasks.iter().chain(&self.updates).map(|task| task.cost).sum()

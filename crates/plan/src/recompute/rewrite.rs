@@ -1,7 +1,6 @@
 //! A schedule written as a graph: ops in the order in which they run, those that run again as ops of their own.
 
 use super::Problem;
-use super::schedule::task;
 use plimsoll_graph::{Graph, Op, OpId, Site, Source, ValueId};
 
 /// A graph that computes the same as another, some of it twice.
@@ -22,11 +21,11 @@ pub fn rewrite(graph: &Graph, problem: &Problem, runs: &[usize]) -> Rewritten {
         runs.iter().partition(|&&run| run >= problem.tasks.len());
     let mut has_run = vec![false; graph.ops().len()];
     for run in others {
-        let id = task(problem, run).op;
+        let id = problem.task(run).op;
         let again = std::mem::replace(&mut has_run[id.index()], true);
         writer.write(id, again);
     }
-    let mut updates: Vec<OpId> = updates.into_iter().map(|run| task(problem, run).op).collect();
+    let mut updates: Vec<OpId> = updates.into_iter().map(|run| problem.task(run).op).collect();
     updates.sort_unstable();
     updates.into_iter().for_each(|id| writer.write(id, false));
     for &output in graph.outputs() {

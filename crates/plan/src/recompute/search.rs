@@ -25,6 +25,12 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
         return best;
     }
     for beginning in segments::beginnings(problem, &searcher.scheduler, &searcher.candidates) {
+        // From there the search is slow and seldom as good; it is the better scheme where everything else fails.
+        let sums = searcher.sums(&beginning);
+        let is_cheaper = sums.excess == 0 && sums.extra < best.sums.extra;
+        if best.sums.excess == 0 && !is_cheaper {
+            continue;
+        }
         let found = searcher.descend(beginning);
         if found.is_better_than(&best) {
             best = found;
@@ -40,6 +46,7 @@ impl Found {
 }
 
 struct Searcher<'a> {
+    problem: &'a Problem,
     scheduler: Scheduler<'a>,
     candidates: Vec<usize>,
     budget: u64,
@@ -85,7 +92,15 @@ impl<'a> Searcher<'a> {
         let scheduler = Scheduler::new(problem);
         let candidates = scheduler.candidates();
         let tasks = (problem.tasks.len() + problem.updates.len()) as u64;
-        Self { scheduler, candidates, budget, tasks: tasks.max(1), effort, random: 0x9E37_79B9_7F4A_7C15 }
+        Self {
+            problem,
+            scheduler,
+            candidates,
+            budget,
+            tasks: tasks.max(1),
+            effort,
+            random: 0x9E37_79B9_7F4A_7C15,
+        }
     }
 
     fn sums(&mut self, gaps: &[Gap]) -> Sums {
@@ -130,7 +145,7 @@ impl<'a> Searcher<'a> {
             let (begin, end) = self.scheduler.span(gap);
             match found.gaps[gap] {
                 Gap::Held => above[begin..=end].contains(&true),
-                Gap::Once | Gap::Fleeting => self.scheduler.is_again(self.scheduler.item(gap)),
+                Gap::Once | Gap::Fleeting => self.scheduler.is_again(gap),
             }
         };
         let gaps: Vec<usize> = self.candidates.iter().copied().filter(may_help).collect();
@@ -172,8 +187,7 @@ impl<'a> Searcher<'a> {
         };
         set(change.gap, change.to);
         if change.hold_inputs {
-            let (_, end) = self.scheduler.span(change.gap);
-            for input in self.scheduler.gaps_of_inputs(self.scheduler.producer(change.gap), end) {
+            for input in self.scheduler.gaps_of_inputs(change.gap) {
                 set(input, Gap::Held);
             }
         }
@@ -195,9 +209,9 @@ impl<'a> Searcher<'a> {
             .candidates
             .iter()
             .copied()
-            .filter(|&gap| found.gaps[gap] != Gap::Held && self.scheduler.is_again(self.scheduler.item(gap)))
+            .filter(|&gap| found.gaps[gap] != Gap::Held && self.scheduler.is_again(gap))
             .collect();
-        let cost = |gap: &usize| self.cost_of(*gap);
+        let cost = |gap: &usize| self.problem.tasks[self.scheduler.producer(*gap)].cost;
         dropped.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then(a.cmp(b)));
         for gap in dropped {
             for to in [Gap::Held, Gap::Once] {
@@ -220,10 +234,6 @@ impl<'a> Searcher<'a> {
             found.gaps[gap] = before
         }
         better
-    }
-
-    fn cost_of(&self, gap: usize) -> f64 {
-        self.scheduler.cost_of(self.scheduler.item(gap))
     }
 
     /// Undoes the decisions of a stretch of time and repairs, as long as effort is left.
