@@ -20,6 +20,8 @@ pub struct Arguments {
 pub enum Command {
     /// Show where the memory of a training step goes: by role, by layer, over time
     Inspect(Inspect),
+    /// Find the fastest training step that fits a number of bytes, and write it as a plan
+    Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
     /// Train a model inside a memory budget
@@ -36,11 +38,14 @@ pub enum Command {
 #[derive(Args)]
 pub struct Step {
     /// A model of the zoo with its options, such as resnet50@224 or cnn@8,channels=1 (see `plimsoll zoo`)
-    #[arg(value_name = "MODEL")]
-    pub model: String,
+    #[arg(value_name = "MODEL", required = true)]
+    pub model: Option<String>,
     /// Samples in a step
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub batch: usize,
+    /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as it takes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub micro_batches: Option<u32>,
     /// sgd, momentum, nesterov, rmsprop, adam or adamw
     #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
     pub optimizer: Optimizer,
@@ -69,12 +74,51 @@ pub struct Inspect {
     pub top: usize,
 }
 
+/// `plimsoll fit`
+///
+/// Exit codes: 0 fits, 1 does not fit, 2 bad usage or input.
+#[derive(Args)]
+#[command(mut_arg("memory", |arg| arg.required(true)))]
+pub struct Fit {
+    /// The step that must fit.
+    #[command(flatten)]
+    pub step: Step,
+    /// Look for the largest value that fits instead of taking the one given
+    #[arg(long, value_name = "WHAT", value_parser = ["batch"], conflicts_with_all = ["batch", "micro_batches", "allow"])]
+    pub maximize: Option<String>,
+    /// With --maximize: how much slower a sample may be than as written, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
+    pub slowdown: f64,
+    /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
+    /// (one that keeps less), batch (a smaller one)
+    #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
+    pub allow: Vec<Lever>,
+    /// Where the plan is written [default: the model's name with .plan.json]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A lever that changes the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Lever {
+    /// Micro-batches where samples of a batch see each other
+    Accumulate,
+    /// An optimizer that keeps less
+    Optimizer,
+    /// A smaller batch
+    Batch,
+}
+
 /// `plimsoll train`
 #[derive(Args)]
+#[command(mut_arg("model", |arg| arg.required(false).required_unless_present("plan")))]
 pub struct Train {
     /// The step that is repeated.
     #[command(flatten)]
     pub step: Step,
+    /// Run a plan that `plimsoll fit` wrote, instead of naming a model and its step
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "batch", "micro_batches", "optimizer", "loss", "threads", "mode", "lengths"])]
+    pub plan: Option<PathBuf>,
     /// The device to train on (see `plimsoll devices`); without --memory its limit is what the cgroup and the available memory
     /// leave, minus a reserve of 5 % of that (at least 256 MiB, at most half)
     #[arg(long, value_name = "NAME", default_value = "host")]

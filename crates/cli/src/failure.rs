@@ -42,10 +42,15 @@ impl Failure {
 impl From<JobError> for Failure {
     fn from(error: JobError) -> Self {
         let code = match &error {
-            JobError::Model(_) | JobError::Train(_) | JobError::Data(_) | JobError::NoLength { .. } => 2,
+            JobError::Model(_)
+            | JobError::Train(_)
+            | JobError::Data(_)
+            | JobError::NoLength { .. }
+            | JobError::PlanFile(_) => 2,
             JobError::OverBudget(_)
             | JobError::OutOfMemory(_)
             | JobError::Plan(_)
+            | JobError::Recomputation(_)
             | JobError::Step { .. }
             | JobError::NotFinite { .. }
             | JobError::BrokenPromise { .. } => 1,

@@ -27,8 +27,13 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
 
 /// The job that the arguments describe; a data set fills in the size of a model that was named without one.
 pub fn job(step: &Step, data: Option<&str>) -> Result<Job, Failure> {
-    let model = specification::find(&step.model, data)?;
+    let model = specification::find(step.model.as_deref().unwrap_or_default(), data)?;
     let mut job = Job::new(model, step.batch);
+    job.micro_batches = step.micro_batches.map_or(1, |count| count as usize);
+    if job.micro_batches > job.batch.max(1) {
+        let message = format!("{} samples cannot be cut into {} micro-batches", job.batch, job.micro_batches);
+        return Err(Failure::usage(message, Some("a micro-batch has at least one sample".to_string())));
+    }
     job.optimizer = step.optimizer;
     job.loss = step.loss;
     job.threads = step.threads.map_or(job.threads, usize::from);
@@ -48,7 +53,7 @@ pub fn headline(prepared: &Prepared) -> String {
 
 /// All parameters as Keras counts them, and those that are trained.
 fn parameters(prepared: &Prepared) -> (usize, usize) {
-    let graph = prepared.step.graph();
+    let graph = prepared.step().graph();
     let trainable = graph.elements_of(Role::Parameter);
     (trainable + graph.elements_of(Role::Statistic), trainable)
 }
@@ -70,7 +75,8 @@ fn as_text(prepared: &Prepared, usage: &Usage, arguments: &Inspect) -> String {
         match arguments.step.memory {
             Some(budget) => format!("fits {budget}, headroom {}", budget - prepared.peak()),
             None => {
-                let (model, batch) = (&arguments.step.model, arguments.step.batch);
+                let (model, batch) =
+                    (arguments.step.model.as_deref().unwrap_or_default(), arguments.step.batch);
                 format!("hint: plimsoll train {model} --batch {batch} --memory {}", ceiling(prepared.peak()))
             }
         },
@@ -145,7 +151,7 @@ fn ceiling(bytes: Bytes) -> String {
 
 fn as_json(prepared: &Prepared, usage: &Usage) -> Value {
     let plan = prepared.plan();
-    let graph = prepared.step.graph();
+    let graph = prepared.step().graph();
     let (parameters, trainable) = parameters(prepared);
     let by_role: serde_json::Map<String, Value> = Role::ALL
         .iter()

@@ -6,6 +6,7 @@ mod arguments;
 mod chart;
 mod devices;
 mod failure;
+mod fit;
 mod inspect;
 mod place;
 mod replay;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),

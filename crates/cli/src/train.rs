@@ -6,13 +6,16 @@ use crate::arguments::{Mode, Train};
 use crate::devices::logical;
 use crate::failure::Failure;
 use crate::inspect::{headline, job};
+use crate::specification;
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::memory::{Device, Devices, HostMemory};
-use plimsoll::{Bytes, Job, JobError, Outcome, Prepared, Progress, Run, Trainer};
+use plimsoll::train::Optimizer;
+use plimsoll::{Bytes, Job, JobError, Outcome, PlanFile, Prepared, Progress, Run, Trainer};
 use serde_json::json;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// How many lines a run prints where nobody watches.
@@ -20,13 +23,15 @@ const LINES: u64 = 10;
 
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
-    let job = job(&arguments.step, Some(&arguments.data))?;
-    let (device, prepared) = prepare(&job, arguments)?;
+    let (device, prepared) = match &arguments.plan {
+        Some(path) => prepare_plan(path, arguments)?,
+        None => prepare(&job(&arguments.step, Some(&arguments.data))?, arguments)?,
+    };
     let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
-        steps: steps(arguments, data.train.count())?,
-        learning_rate: learning_rate(arguments)?,
+        steps: steps(arguments, prepared[0].job.batch, data.train.count())?,
+        learning_rate: learning_rate(arguments, prepared[0].job.optimizer)?,
         seed: arguments.seed,
         poison: arguments.poison,
     };
@@ -58,6 +63,19 @@ fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Fail
     let device = device(arguments)?;
     let budget = (how.mode == Mode::Graph).then_some(device.limit());
     Ok((device, job.prepare_lengths(&lengths, budget)?))
+}
+
+/// The device with its limit, and what a plan on disk says; proved again.
+fn prepare_plan(path: &Path, arguments: &Train) -> Result<(Device, Vec<Prepared>), Failure> {
+    let file = PlanFile::read(path).map_err(JobError::from)?;
+    let prepared = file.prepare(specification::find(&file.model, None)?)?;
+    let device = device(arguments)?;
+    if prepared.peak() > device.limit() {
+        let message = format!("the plan takes {}, the device has {}", prepared.peak(), device.limit());
+        let hint = format!("plimsoll fit {} --batch {} --memory {}", file.model, file.batch, device.limit());
+        return Err(Failure { code: 1, ..Failure::usage(message, Some(hint)) });
+    }
+    Ok((device, vec![prepared]))
 }
 
 /// The logical device to train on: the whole host with its limit, or one of the parts it is cut into.
@@ -97,16 +115,16 @@ fn train_planned(
     Ok(outcome)
 }
 
-fn steps(arguments: &Train, samples: usize) -> Result<u64, Failure> {
+fn steps(arguments: &Train, batch: usize, samples: usize) -> Result<u64, Failure> {
     if arguments.epochs == 0 {
         return Err(Failure::usage("there is nothing to do in 0 epochs", None));
     }
-    let batch = arguments.step.batch.max(1) as u64;
+    let batch = batch.max(1) as u64;
     Ok(arguments.steps.unwrap_or((samples as u64 * arguments.epochs).div_ceil(batch)))
 }
 
-fn learning_rate(arguments: &Train) -> Result<f32, Failure> {
-    let rate = arguments.learning_rate.unwrap_or(arguments.step.optimizer.default_learning_rate());
+fn learning_rate(arguments: &Train, optimizer: Optimizer) -> Result<f32, Failure> {
+    let rate = arguments.learning_rate.unwrap_or(optimizer.default_learning_rate());
     match rate.is_finite() && rate >= 0.0 {
         true => Ok(rate),
         false => Err(Failure::usage(format!("{rate} is no learning rate"), Some("try 0.001".to_string()))),

@@ -8,7 +8,7 @@
 
 use crate::buffers::{self, Drafts};
 use crate::place::{self, Interval, place};
-use crate::{Kernels, order};
+use crate::{Kernels, bytes_of, order};
 use plimsoll_graph::{Graph, OpId, Role, ValueId};
 use plimsoll_trace::{Alignment, Bytes, Offset};
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,23 @@ pub struct Residents {
     pub offsets: HashMap<String, Offset>,
     /// Where they all end, and other bytes may begin.
     pub end: Offset,
+}
+
+impl Residents {
+    /// A place for every persistent value of several graphs that share those of the same name.
+    pub fn of_all<'a>(graphs: impl IntoIterator<Item = &'a Graph>, alignment: Alignment) -> Self {
+        let mut residents = Self::default();
+        for graph in graphs {
+            for id in graph.persistents() {
+                let end = residents.end;
+                residents.offsets.entry(graph.value(id).name.clone()).or_insert_with(|| {
+                    residents.end = end + bytes_of(graph.tensor(id)).aligned(alignment);
+                    end
+                });
+            }
+        }
+        residents
+    }
 }
 
 /// Makes a plan. Same inputs, same plan.

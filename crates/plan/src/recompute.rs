@@ -4,7 +4,8 @@
 //! because some of them run again. A value computed again is a value of its own, so a plan needs to know nothing about recomputation.
 //!
 //! Method, one file each: [`Problem`] leaves out of a graph what plays no part; a [`schedule`] follows from a decision for each gap between two uses;
-//! [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph; [`verify_same`] proves that it computes the same.
+//! [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph; [`verify_same`] proves that it computes the same;
+//! [`plan_within`] does all of it until a placed plan fits.
 
 mod ledger;
 mod problem;
@@ -13,8 +14,10 @@ mod same;
 pub mod schedule;
 mod search;
 mod segments;
+mod within;
 
 pub use problem::{Item, Problem, Task};
-pub use rewrite::{Rewritten, rewrite};
+pub use rewrite::{AGAIN, Rewritten, rewrite};
 pub use same::{Difference, verify_same};
 pub use search::{Found, search};
+pub use within::{Setting, Within, plan_within};

@@ -4,13 +4,15 @@
 
 use crate::data::{Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
-use crate::parts::Parts;
+use crate::parts::{self, LoadedUpdates};
 use crate::trainer::{peak, repeat, turn};
 use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run};
-use plimsoll_exec::eager::MakeAllocator;
+use plimsoll_exec::eager::{MakeAllocator, Updates};
 use plimsoll_exec::{Eager, ProgramId, Settings, StepError};
 use plimsoll_memory::Device;
-use plimsoll_train::sees_other_samples;
+use plimsoll_model::Mode;
+use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph, applying_graph, sees_other_samples};
+use std::collections::HashMap;
 
 /// How an eager run takes memory.
 pub struct EagerOptions {
@@ -84,7 +86,7 @@ impl EagerTrainer {
             steps.push(eager.load(training.graph.clone(), &[training.loss]).map_err(failed)?);
         }
         let evaluation = eager.load(prepared[0].evaluation.plan.graph().clone(), &[]).map_err(failed)?;
-        engine::fill_persistent(&mut eager, steps[0], run.seed);
+        engine::fill_persistent(&mut eager, &prepared[0].training.graph, &steps[..1], run.seed);
         Ok(Self {
             prepared,
             eager,
@@ -164,7 +166,13 @@ impl EagerTrainer {
         let prepared = &self.prepared[variant];
         let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
         if self.count > 1 {
-            return self.parts.step(&mut self.eager, (variant, prepared), scalars, batch, self.count);
+            let sizes = parts::sizes(batch.samples.len(), self.count);
+            let failed = |error| JobError::Step { step, error };
+            for &rows in &sizes {
+                self.parts.load(&mut self.eager, (variant, rows), prepared, failed)?;
+            }
+            let part = |rows| self.parts.part(variant, rows);
+            return parts::step(&mut self.eager, &sizes, part, self.parts.updates(), scalars, batch);
         }
         let loaded = Loaded { training: &prepared.training, program: self.steps[variant] };
         engine::step(&mut self.eager, loaded, scalars, batch)
@@ -186,6 +194,48 @@ impl EagerTrainer {
             }
             OnShortage::Stop | OnShortage::Shrink | OnShortage::Compact => Err(error),
         }
+    }
+}
+
+/// The graphs of steps in parts, loaded when they are first needed.
+#[derive(Default)]
+struct Parts {
+    /// By the position among the lengths and the rows of a part.
+    graphs: HashMap<(usize, usize), (TrainingGraph, ProgramId)>,
+    updates: Option<(ApplyingGraph, ProgramId)>,
+}
+
+impl Parts {
+    fn load(
+        &mut self,
+        eager: &mut Eager,
+        key: (usize, usize),
+        prepared: &Prepared,
+        failed: impl Fn(StepError) -> JobError,
+    ) -> Result<(), JobError> {
+        if self.updates.is_none() {
+            let graph = applying_graph(&prepared.training)?;
+            let program = eager.load(graph.graph.clone(), &[]).map_err(&failed)?;
+            self.updates = Some((graph, program));
+        }
+        if !self.graphs.contains_key(&key) {
+            let job = &prepared.job;
+            let training = accumulating_graph(job.model.lower(key.1, Mode::Training)?, job.loss)?;
+            // A part that fails leaves nothing but half a sum, so its gradients may be added up and freed early.
+            let loaded = eager.load_with(training.graph.clone(), &[training.loss], Updates::WhenReady);
+            self.graphs.insert(key, (training, loaded.map_err(failed)?));
+        }
+        Ok(())
+    }
+
+    fn part(&self, variant: usize, rows: usize) -> Loaded<'_> {
+        let (training, program) = &self.graphs[&(variant, rows)];
+        Loaded { training, program: *program }
+    }
+
+    fn updates(&self) -> LoadedUpdates<'_> {
+        let (graph, program) = self.updates.as_ref().expect("they are loaded with the first part");
+        LoadedUpdates { graph, program: *program }
     }
 }
 

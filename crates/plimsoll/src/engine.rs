@@ -1,8 +1,7 @@
 //! What a training loop needs of an executor, planned or eager, and what both loops do with it.
 
 use crate::data::{Elements, Samples};
-use crate::job::Evaluation;
-use crate::{JobError, init};
+use crate::{Evaluation, JobError, init};
 use plimsoll_exec::{Eager, Executor, ProgramId, StepError};
 use plimsoll_graph::{ElementType, Graph, Source, ValueId};
 use plimsoll_train::TrainingGraph;
@@ -94,12 +93,14 @@ pub(crate) struct Measured {
     pub(crate) accuracy: Option<f32>,
 }
 
-/// Fills in the first weights.
-pub(crate) fn fill_persistent(engine: &mut impl Engine, program: ProgramId, seed: u64) {
-    let persistents: Vec<ValueId> = engine.graph(program).persistents().collect();
-    for (stream, id) in persistents.into_iter().enumerate() {
-        let value = engine.graph(program).value(id).clone();
+/// Fills in the first weights of a training graph, each in the first program that has it.
+pub(crate) fn fill_persistent(engine: &mut impl Engine, graph: &Graph, programs: &[ProgramId], seed: u64) {
+    for (stream, id) in graph.persistents().enumerate() {
+        let value = graph.value(id);
         let Source::Persistent(init) = value.source else { continue };
+        let place =
+            programs.iter().find_map(|&program| Some((program, engine.graph(program).find(&value.name)?)));
+        let (program, id) = place.expect("some program updates it");
         match value.tensor.element {
             ElementType::F32 => {
                 let into = engine.f32_mut(program, id);

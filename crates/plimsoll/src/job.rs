@@ -1,14 +1,15 @@
-//! What to train, and its plan.
+//! What to train.
 
 use crate::data::DataError;
-use crate::{Bytes, OverBudget};
+use crate::fit::{Allow, fit};
+use crate::prepared::Aim;
+use crate::{Bytes, OverBudget, PlanFileError, Prepared};
 use plimsoll_exec::StepError;
-use plimsoll_exec::kernels::CpuKernels;
-use plimsoll_graph::ValueId;
 use plimsoll_memory::OutOfMemory;
-use plimsoll_model::{Mode, Model, ModelError};
-use plimsoll_plan::{Options, Plan, PlanError, Residents, Usage, VerifiedPlan, plan, usage, verify};
-use plimsoll_train::{Loss, Optimizer, TrainError, TrainingGraph, training_graph};
+use plimsoll_model::{Model, ModelError};
+use plimsoll_plan::recompute::Difference;
+use plimsoll_plan::{Options, PlanError, Profile, Residents};
+use plimsoll_train::{Loss, Optimizer, TrainError};
 
 /// What to train.
 #[derive(Clone, Debug)]
@@ -21,36 +22,14 @@ pub struct Job {
     pub loss: Loss,
     /// How.
     pub optimizer: Optimizer,
+    /// Into how many micro-batches a batch is cut, whose gradients are added up and applied at once; 1 leaves it whole.
+    pub micro_batches: usize,
     /// Which ideas the plan may use.
     pub options: Options,
+    /// How fast the machine is; decides between plans that fit.
+    pub profile: Profile,
     /// How many threads kernels run on; results do not depend on it, a little scratch does.
     pub threads: usize,
-}
-
-/// A job whose peak is known.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    /// The job it was made from.
-    pub job: Job,
-    /// The graph of a step, and the values the training loop writes and reads.
-    pub training: TrainingGraph,
-    /// The proved plan of a step.
-    pub step: VerifiedPlan,
-    /// The proved plan that predicts a batch with the weights being trained, in the same arena.
-    pub evaluation: Evaluation,
-}
-
-/// A plan that predicts a batch.
-#[derive(Clone, Debug)]
-pub struct Evaluation {
-    /// How many samples at once.
-    pub batch: usize,
-    /// What the caller writes.
-    pub input: ValueId,
-    /// What the caller reads.
-    pub predictions: ValueId,
-    /// The proved plan.
-    pub plan: VerifiedPlan,
 }
 
 /// Why a job cannot be prepared or stopped.
@@ -63,6 +42,10 @@ pub enum JobError {
     Train(#[from] TrainError),
     #[error("the plan does not hold: {0}")]
     Plan(#[from] PlanError),
+    #[error("computing values again would change something: {0}")]
+    Recomputation(#[from] Difference),
+    #[error(transparent)]
+    PlanFile(#[from] PlanFileError),
     #[error(transparent)]
     OverBudget(Box<OverBudget>),
     #[error(transparent)]
@@ -99,93 +82,22 @@ impl Job {
             batch,
             loss: Loss::SparseCategoricalCrossEntropy { from_logits: false },
             optimizer: Optimizer::parse("adam").expect("adam is an optimizer"),
+            micro_batches: 1,
             options: Options::default(),
+            profile: Profile::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 
     /// Plans and proves a step, and an evaluation that fits beside it.
     pub fn prepare(&self) -> Result<Prepared, JobError> {
-        self.prepare_beside(&Residents::default())
+        Prepared::new(self, Aim::WHATEVER, &Residents::default())
     }
 
-    /// The same with weights that already have their places.
-    pub(crate) fn prepare_beside(&self, residents: &Residents) -> Result<Prepared, JobError> {
-        let training = self.training_graph()?;
-        let step = self.plan_step(&training, residents)?;
-        let evaluation = self.plan_evaluation(&step)?;
-        Ok(Prepared { job: self.clone(), training, step, evaluation })
-    }
-
-    /// Prepares the job for a budget, or says what is in the way and what would help.
+    /// Prepares the job for a budget, computing values again and cutting the batch into micro-batches as far as it takes and leaves the numbers
+    /// the same; or says what is in the way and what would help.
     pub fn prepare_within(&self, budget: Bytes) -> Result<Prepared, JobError> {
-        self.prepare()?.within(budget)
-    }
-
-    fn training_graph(&self) -> Result<TrainingGraph, JobError> {
-        let forward = self.model.lower(self.batch, Mode::Training)?;
-        Ok(training_graph(forward, self.loss, self.optimizer)?)
-    }
-
-    fn plan_step(&self, training: &TrainingGraph, residents: &Residents) -> Result<VerifiedPlan, JobError> {
-        let kernels = CpuKernels { threads: self.threads };
-        let made = plan(&training.graph, &kernels, self.options, residents);
-        Ok(verify(training.graph.clone(), made, &kernels)?)
-    }
-
-    /// Halves the batch until the evaluation needs no more than the step does.
-    fn plan_evaluation(&self, step: &VerifiedPlan) -> Result<Evaluation, JobError> {
-        let kernels = CpuKernels { threads: self.threads };
-        let residents = step.plan().residents(step.graph());
-        let mut batch = self.batch;
-        loop {
-            let graph = self.model.lower(batch, Mode::Inference)?;
-            let made = plan(&graph, &kernels, self.options, &residents);
-            if made.peak <= step.plan().peak || batch == 1 {
-                let input = graph.inputs().next().ok_or(TrainError::NoInput)?;
-                let predictions = graph.outputs()[0];
-                return Ok(Evaluation { batch, input, predictions, plan: verify(graph, made, &kernels)? });
-            }
-            batch = batch.div_ceil(2);
-        }
-    }
-
-    /// The peak of a step, without the proof and the evaluation; for looking around.
-    pub(crate) fn step_peak(&self) -> Result<Bytes, JobError> {
-        let training = self.training_graph()?;
-        let kernels = CpuKernels { threads: self.threads };
-        Ok(plan(&training.graph, &kernels, self.options, &Residents::default()).peak)
-    }
-}
-
-impl Prepared {
-    /// The same, if its peak is within a budget.
-    pub(crate) fn within(self, budget: Bytes) -> Result<Self, JobError> {
-        match self.peak() <= budget {
-            true => Ok(self),
-            false => Err(JobError::OverBudget(Box::new(OverBudget::explain(&self, budget)))),
-        }
-    }
-
-    /// The plan of a step.
-    pub fn plan(&self) -> &Plan {
-        self.step.plan()
-    }
-
-    /// What the whole run takes: the step's peak, or the evaluation's where that is larger.
-    pub fn peak(&self) -> Bytes {
-        self.step.plan().peak.max(self.evaluation.plan.plan().peak)
-    }
-
-    /// The peak of the step if other ideas were allowed.
-    pub fn step_peak_with(&self, options: Options) -> Bytes {
-        let kernels = CpuKernels { threads: self.job.threads };
-        plan(&self.training.graph, &kernels, options, &Residents::default()).peak
-    }
-
-    /// Where the step's memory goes.
-    pub fn usage(&self) -> Usage {
-        usage(self.step.graph(), self.step.plan())
+        Ok(fit(self, budget, Allow::default())?.prepared)
     }
 }
 
@@ -194,6 +106,7 @@ impl JobError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::OverBudget(over) => Some(over.hint()),
+            Self::PlanFile(error) => Some(error.hint()),
             Self::OutOfMemory(refused) => Some(refused.hint()),
             Self::Step { error: StepError::OutOfMemory(shortage), .. } => {
                 let options = match shortage.is_fragmentation() {

@@ -1,6 +1,7 @@
 //! One model on sequences of several lengths: one plan per length, all with the weights at the same offsets, in one arena that is as
 //! large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
 
+use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::{ElementType, Shape};
 use plimsoll_model::Model;
@@ -13,6 +14,9 @@ impl Job {
         lengths: &[usize],
         budget: Option<Bytes>,
     ) -> Result<Vec<Prepared>, JobError> {
+        if let ([], Some(budget)) = (lengths, budget) {
+            return Ok(vec![self.prepare_within(budget)?]);
+        }
         let models = match lengths {
             [] => vec![self.model.clone()],
             _ => lengths.iter().map(|&length| with_length(&self.model, length)).collect::<Result<_, _>>()?,
@@ -20,11 +24,12 @@ impl Job {
         let mut residents = Residents::default();
         let mut all: Vec<Prepared> = Vec::with_capacity(models.len());
         for model in models {
-            let mut prepared = Job { model, ..self.clone() }.prepare_beside(&residents)?;
-            if let Some(budget) = budget {
-                prepared = prepared.within(budget)?;
-            }
-            residents = prepared.plan().residents(prepared.step.graph());
+            let job = Job { model, ..self.clone() };
+            let prepared = match budget {
+                None => Prepared::new(&job, Aim::WHATEVER, &residents)?,
+                Some(budget) => Prepared::new(&job, Aim::within(budget), &residents)?.within(budget)?,
+            };
+            residents = prepared.plan().residents(prepared.step().graph());
             all.push(prepared);
         }
         Ok(all)

@@ -16,17 +16,23 @@ mod batches;
 pub mod data;
 mod eager_trainer;
 mod engine;
+mod fit;
 mod init;
 mod job;
 mod lengths;
 mod over_budget;
 mod parts;
+mod plan_file;
+mod prepared;
 pub mod replay;
 mod trainer;
 
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
-pub use job::{Job, JobError, Prepared};
+pub use fit::{Allow, Fit, Point, Stage, fit, largest_batch};
+pub use job::{Job, JobError};
 pub use over_budget::{OverBudget, Remedy};
+pub use plan_file::{PartFile, PlanFile, PlanFileError};
+pub use prepared::{Evaluation, Part, Prepared, Updates};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 
 pub use plimsoll_exec as exec;

@@ -7,7 +7,7 @@ use plimsoll_train::Optimizer;
 /// A budget below what the plan needs.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "the plan needs {peak}, {} more than the budget of {budget}; no layout needs less than {floor} (the floor)",
+    "the smallest plan found needs {peak}, {} more than the budget of {budget}; no plan needs less than {least} (the floor)",
     .peak.saturating_sub(*.budget)
 )]
 pub struct OverBudget {
@@ -15,7 +15,9 @@ pub struct OverBudget {
     pub budget: Bytes,
     /// What the plan takes.
     pub peak: Bytes,
-    /// The most bytes live at once.
+    /// What no plan for this batch can do without, whatever is computed again.
+    pub least: Bytes,
+    /// The most bytes live at once in the plan.
     pub floor: Bytes,
     /// Where they go.
     pub usage: Usage,
@@ -39,7 +41,8 @@ impl OverBudget {
     pub(crate) fn explain(prepared: &Prepared, budget: Bytes) -> Self {
         let usage = prepared.usage();
         let remedies = remedies(&prepared.job, budget);
-        Self { budget, peak: prepared.peak(), floor: prepared.plan().floor, usage, remedies }
+        let (peak, floor, least) = (prepared.peak(), prepared.floor(), prepared.least);
+        Self { budget, peak, least, floor, usage, remedies }
     }
 
     /// The largest things that are live at the floor.

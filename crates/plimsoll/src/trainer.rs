@@ -3,7 +3,8 @@
 use crate::batches::Batches;
 use crate::data::{Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Scalars};
-use crate::{Bytes, JobError, PoolUse, Prepared};
+use crate::parts::{self, LoadedUpdates};
+use crate::{Bytes, JobError, Part, PoolUse, Prepared};
 use plimsoll_exec::{Executor, ProgramId, Settings};
 use plimsoll_memory::{Device, process};
 use std::time::{Duration, Instant};
@@ -32,7 +33,7 @@ pub struct Progress {
     pub loss: f32,
     /// The share of this batch that was predicted right, for losses that have classes.
     pub accuracy: Option<f32>,
-    /// In how many parts the step was made: 1 unless memory ran out.
+    /// In how many parts the step was made.
     pub parts: usize,
 }
 
@@ -64,8 +65,8 @@ pub struct Trainer {
     /// One for each length of samples.
     prepared: Vec<Prepared>,
     executor: Executor,
-    /// The step of each.
-    steps: Vec<ProgramId>,
+    /// What a step of each runs.
+    steps: Vec<Programs>,
     evaluation: ProgramId,
     run: Run,
 }
@@ -85,10 +86,9 @@ impl Trainer {
         let job = &prepared[0].job;
         let settings = Settings { threads: job.threads, poison: run.poison, record: false };
         let mut executor = Executor::new(device, &job.model.name, peak(&prepared), settings)?;
-        let load = |one: &Prepared| executor.load(one.step.clone(), &[one.training.loss]);
-        let steps: Vec<ProgramId> = prepared.iter().map(load).collect();
+        let steps: Vec<Programs> = prepared.iter().map(|one| Programs::load(&mut executor, one)).collect();
         let evaluation = executor.load(prepared[0].evaluation.plan.clone(), &[]);
-        engine::fill_persistent(&mut executor, steps[0], run.seed);
+        engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);
         Ok(Self { prepared, executor, steps, evaluation, run })
     }
 
@@ -111,11 +111,24 @@ impl Trainer {
     /// One step on the given samples.
     pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
         let variant = turn(step, self.steps.len());
-        let loaded = Loaded { training: &self.prepared[variant].training, program: self.steps[variant] };
+        let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
         let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
-        let measured = engine::step(&mut self.executor, loaded, scalars, Batch { data, samples })?;
+        let batch = Batch { data, samples };
+        let part = |rows: usize| {
+            let position = prepared.parts.iter().position(|part| part.rows == rows).unwrap_or(0);
+            Loaded { training: &prepared.parts[position].training, program: programs.parts[position] }
+        };
+        let executor = &mut self.executor;
+        let measured = match (&prepared.updates, programs.updates) {
+            (Some(updates), Some(program)) => {
+                let updates = LoadedUpdates { graph: &updates.graph, program };
+                parts::step(executor, &prepared.sizes(), part, updates, scalars, batch)?
+            }
+            _ => engine::step(executor, part(samples.len()), scalars, batch)?,
+        };
         let (loss, accuracy) = (measured.loss, measured.accuracy);
-        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: 1 })
+        let parts = prepared.job.micro_batches;
+        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts })
     }
 
     /// The share of samples that the model as trained so far predicts right: the largest of its predictions is the label.
@@ -130,9 +143,29 @@ impl Trainer {
         &self.executor
     }
 
-    /// The program of a training step; of the first length, where there are several.
+    /// The program of a training step or of its largest micro-batch; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
-        self.steps[0]
+        self.steps[0].parts[0]
+    }
+}
+
+/// What a step runs, as the executor has loaded it.
+struct Programs {
+    /// In the order of the prepared parts.
+    parts: Vec<ProgramId>,
+    updates: Option<ProgramId>,
+}
+
+impl Programs {
+    fn load(executor: &mut Executor, prepared: &Prepared) -> Self {
+        let load = |part: &Part| executor.load(part.plan.clone(), &[part.training.loss]);
+        let parts = prepared.parts.iter().map(load).collect();
+        let updates = prepared.updates.as_ref().map(|updates| executor.load(updates.plan.clone(), &[]));
+        Self { parts, updates }
+    }
+
+    fn all(&self) -> Vec<ProgramId> {
+        self.parts.iter().copied().chain(self.updates).collect()
     }
 }
 

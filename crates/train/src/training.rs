@@ -28,6 +28,26 @@ pub struct TrainingGraph {
     pub accuracy: Option<ValueId>,
 }
 
+impl TrainingGraph {
+    /// The same with another graph, in which `values` says what stands for each value of this one.
+    ///
+    /// # Panics
+    /// If nothing stands for a value that a training loop deals with.
+    pub fn rewritten(&self, graph: Graph, values: &[Option<ValueId>]) -> Self {
+        let now = |id: ValueId| values[id.index()].expect("a step needs this value");
+        Self {
+            graph,
+            input: now(self.input),
+            targets: now(self.targets),
+            step: now(self.step),
+            learning_rate: now(self.learning_rate),
+            predictions: now(self.predictions),
+            loss: now(self.loss),
+            accuracy: self.accuracy.map(now),
+        }
+    }
+}
+
 /// Adds a loss, gradients and updates to a forward graph.
 pub fn training_graph(forward: Graph, loss: Loss, optimizer: Optimizer) -> Result<TrainingGraph, TrainError> {
     let (mut training, gradients) = differentiated(forward, loss)?;

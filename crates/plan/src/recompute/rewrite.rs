@@ -3,15 +3,23 @@
 use super::Problem;
 use plimsoll_graph::{Graph, Op, OpId, Site, Source, ValueId};
 
+/// What the name of a value ends with that was computed before.
+pub const AGAIN: &str = " (again)";
+
 /// A graph that computes the same as another, some of it twice.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     /// The graph.
     pub graph: Graph,
-    /// For each value of the other graph, the latest that stands for it; `None` for what nothing depends on.
-    pub values: Vec<Option<ValueId>>,
     /// The ops that do what an op before them did.
     pub again: Vec<OpId>,
+}
+
+impl Rewritten {
+    /// A graph as it is.
+    pub fn unchanged(graph: &Graph) -> Self {
+        Self { graph: graph.clone(), again: Vec::new() }
+    }
 }
 
 /// Writes the runs of a schedule as a graph. Updates keep their order and stand at the end; the plan moves them where they belong.
@@ -38,6 +46,8 @@ pub fn rewrite(graph: &Graph, problem: &Problem, runs: &[usize]) -> Rewritten {
 struct Writer<'a> {
     graph: &'a Graph,
     written: Rewritten,
+    /// For each value of the other graph, what stands for it now.
+    values: Vec<Option<ValueId>>,
     /// For each view of the old graph, what its newest copy looks at.
     looks_at: Vec<Option<ValueId>>,
 }
@@ -62,7 +72,7 @@ impl<'a> Writer<'a> {
             values[id.index()] = Some(added.expect("the other graph has it"));
         }
         let looks_at = vec![None; values.len()];
-        Self { graph, written: Rewritten { graph: new, values, again: Vec::new() }, looks_at }
+        Self { graph, written: Rewritten { graph: new, again: Vec::new() }, values, looks_at }
     }
 
     fn write(&mut self, id: OpId, again: bool) {
@@ -77,8 +87,8 @@ impl<'a> Writer<'a> {
         let outputs = new.add_op(op.kind.clone(), inputs, site).expect("the types are the other graph's");
         for (&old, &output) in op.outputs.iter().zip(&outputs) {
             let name = &self.graph.value(old).name;
-            new.rename(output, if again { format!("{name} (again)") } else { name.clone() });
-            self.written.values[old.index()] = Some(output);
+            new.rename(output, if again { format!("{name}{AGAIN}") } else { name.clone() });
+            self.values[old.index()] = Some(output);
         }
         if again {
             self.written.again.push(OpId(new.ops().len() as u32 - 1));
@@ -97,6 +107,6 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        self.written.values[value.index()].expect("a value is written before it is read")
+        self.values[value.index()].expect("a value is written before it is read")
     }
 }

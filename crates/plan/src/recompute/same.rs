@@ -3,7 +3,6 @@
 //! This knows nothing of schedules. It walks over the rewritten graph and finds for each op the op of the other graph that it repeats: the same
 //! kind, on values that stand for the same inputs. Whatever matches nothing is a difference.
 
-use super::Rewritten;
 use plimsoll_graph::{Graph, Op, OpId, Source, ValueId};
 use std::collections::HashMap;
 
@@ -15,15 +14,15 @@ pub enum Difference {
     Foreign { op: OpId },
     #[error("op {} of the other graph updates something and runs {times} times", .op.0)]
     Updates { op: OpId, times: usize },
-    #[error("`{name}` is an input or persistent value of only one of the graphs, or a different one")]
-    Given { name: String },
+    #[error("an input or persistent value is {here}, in the rewritten graph {there}")]
+    Given { here: String, there: String },
     #[error("the outputs stand for other values")]
     Outputs,
 }
 
-/// Proves that a rewritten graph computes the same outputs and updates.
-pub fn verify_same(graph: &Graph, rewritten: &Rewritten) -> Result<(), Difference> {
-    let new = &rewritten.graph;
+/// Proves that a rewritten graph computes the same outputs and updates. Gives for each value of the graph the latest that stands for it;
+/// `None` for what the rewritten graph does not compute.
+pub fn verify_same(graph: &Graph, new: &Graph) -> Result<Vec<Option<ValueId>>, Difference> {
     let mut classes = Classes::of(graph);
     let mut class_of = given(graph, new)?;
     for id in new.op_ids() {
@@ -41,7 +40,14 @@ pub fn verify_same(graph: &Graph, rewritten: &Rewritten) -> Result<(), Differenc
     }
     let found: Vec<ValueId> = new.outputs().iter().map(|output| class_of[output]).collect();
     let wanted: Vec<ValueId> = graph.outputs().iter().map(|&output| classes.of[output.index()]).collect();
-    if found == wanted { Ok(()) } else { Err(Difference::Outputs) }
+    if found != wanted {
+        return Err(Difference::Outputs);
+    }
+    let mut latest: HashMap<ValueId, ValueId> = HashMap::new();
+    for id in new.value_ids() {
+        latest.insert(class_of[&id], id);
+    }
+    Ok(classes.of.iter().map(|class| latest.get(class).copied()).collect())
 }
 
 /// Values of a graph that are computed the same way, under the name of the first of them.
@@ -90,13 +96,19 @@ fn given(graph: &Graph, new: &Graph) -> Result<HashMap<ValueId, ValueId>, Differ
         given.collect::<Vec<_>>()
     };
     let (old, new_ids) = (ids(graph), ids(new));
-    for (&a, &b) in old.iter().zip(&new_ids) {
-        if graph.value(a) != new.value(b) {
-            return Err(Difference::Given { name: graph.value(a).name.clone() });
-        }
-    }
-    match old.len() == new_ids.len() {
-        true => Ok(new_ids.into_iter().zip(old).collect()),
-        false => Err(Difference::Given { name: new.name().to_string() }),
+    let describe = |graph: &Graph, id: Option<&ValueId>| match id.map(|&id| graph.value(id)) {
+        Some(value) => format!("{} `{}` {}", value.role, value.name, value.tensor),
+        None => "missing".to_string(),
+    };
+    let differ = |position: &usize| match (old.get(*position), new_ids.get(*position)) {
+        (Some(&a), Some(&b)) => graph.value(a) != new.value(b),
+        _ => true,
+    };
+    match (0..old.len().max(new_ids.len())).find(differ) {
+        None => Ok(new_ids.into_iter().zip(old).collect()),
+        Some(position) => Err(Difference::Given {
+            here: describe(graph, old.get(position)),
+            there: describe(new, new_ids.get(position)),
+        }),
     }
 }

@@ -1,0 +1,253 @@
+//! The search over configurations: the fastest step that fits a number of bytes.
+//!
+//! Levers that leave the numbers the same are used freely: updates as soon as they may, ops in place, values computed again, and micro-batches
+//! where samples do not see each other. What changes numbers is used only where it is allowed, and otherwise given as advice with its figures.
+
+mod largest_batch;
+mod stages;
+
+pub use largest_batch::largest_batch;
+
+use crate::prepared::Aim;
+use crate::{Bytes, Job, JobError, Prepared, Remedy};
+use plimsoll_plan::Residents;
+use plimsoll_train::{Optimizer, sees_other_samples};
+
+/// Levers whose use is up to the caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allow {
+    /// No micro-batches, even where they change nothing.
+    pub whole: bool,
+    /// Micro-batches although samples of a batch see each other, as with batch normalization: each sees its micro-batch only.
+    pub accumulate: bool,
+    /// An optimizer that keeps less.
+    pub optimizer: bool,
+    /// A smaller batch.
+    pub batch: bool,
+}
+
+/// The way from a model as written to a plan that fits.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The plan, with everything that is needed to run it.
+    pub prepared: Prepared,
+    /// What may be used.
+    pub budget: Bytes,
+    /// What each lever came to, one added to another; the first is the model as written, the last the plan.
+    pub stages: Vec<Stage>,
+    /// Other plans of the same step: less memory for more time. The smallest first.
+    pub frontier: Vec<Point>,
+    /// What was not allowed but would bring the peak down.
+    pub advice: Vec<Remedy>,
+    /// Whether the plan changes the numbers of a step, and how.
+    pub changes: Option<String>,
+}
+
+/// The step after one more lever.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// The lever.
+    pub lever: String,
+    /// The peak with it.
+    pub peak: Bytes,
+    /// How long a step should take.
+    pub seconds: f64,
+    /// What it does.
+    pub note: String,
+}
+
+/// A plan as memory against time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Its peak.
+    pub peak: Bytes,
+    /// How long a step should take.
+    pub seconds: f64,
+    /// The floating-point operations beyond those of the model as written, as a share of these.
+    pub extra_flops: f64,
+}
+
+/// Shares of what the step takes within itself that the frontier looks at, in percent.
+const FRONTIER: [u64; 5] = [75, 55, 40, 30, 22];
+
+/// Finds the fastest plan for a job within a budget.
+pub fn fit(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
+    let plain = job.prepare()?;
+    let (changed, changes) = change(job, &plain, budget, allow)?;
+    let prepared = match (changed, job.micro_batches) {
+        (Some(changed), _) => changed,
+        (None, 1) => fastest(job, &plain, budget, may_accumulate(&plain, allow))?.within(budget)?,
+        (None, _) => Prepared::new(job, Aim::within(budget), &Residents::default())?.within(budget)?,
+    };
+    let changes = changes.or_else(|| batch_statistics(&prepared));
+    let stages = stages::stages(job, &plain, &prepared)?;
+    let advice = advice(job, &plain, budget, allow);
+    Ok(Fit { stages, advice, budget, changes, frontier: Vec::new(), prepared })
+}
+
+impl Fit {
+    /// Looks at plans of the same step with less and more memory, and adds them to the frontier.
+    pub fn explore(&mut self) -> Result<(), JobError> {
+        let job = Job { micro_batches: 1, ..self.prepared.job.clone() };
+        let plain = job.prepare()?;
+        let (persistent, peak) = (plain.plan().persistent, plain.peak());
+        let mut points = vec![point(&plain), point(&self.prepared)];
+        for share in FRONTIER {
+            let budget = Bytes(persistent.0 + (peak.0 - persistent.0) / 100 * share);
+            let smaller = Prepared::new(&job, Aim::quickly_within(budget), &Residents::default())?;
+            points.push(point(&smaller));
+            if smaller.peak() > budget {
+                break;
+            }
+        }
+        points.sort_by(|a, b| a.peak.cmp(&b.peak).then(a.seconds.total_cmp(&b.seconds)));
+        points.dedup_by_key(|point| point.peak);
+        // What needs more memory and is not faster is not on the frontier.
+        let mut fastest = f64::INFINITY;
+        points.retain(|point| {
+            let is_faster = point.seconds < fastest;
+            fastest = fastest.min(point.seconds);
+            is_faster
+        });
+        self.frontier = points;
+        Ok(())
+    }
+
+    /// The model as written.
+    pub fn as_written(&self) -> &Stage {
+        &self.stages[0]
+    }
+
+    /// How much longer a step takes than as written, as a share of that.
+    pub fn extra_time(&self) -> f64 {
+        self.prepared.seconds() / self.as_written().seconds - 1.0
+    }
+}
+
+fn point(prepared: &Prepared) -> Point {
+    Point { peak: prepared.peak(), seconds: prepared.seconds(), extra_flops: prepared.extra_flops() }
+}
+
+fn may_accumulate(plain: &Prepared, allow: Allow) -> bool {
+    !allow.whole && (allow.accumulate || !sees_other_samples(&plain.training.graph))
+}
+
+/// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with some of it computed again.
+fn fastest(job: &Job, plain: &Prepared, budget: Bytes, accumulate: bool) -> Result<Prepared, JobError> {
+    if plain.peak() <= budget {
+        return Ok(plain.clone());
+    }
+    let mut counts = vec![1];
+    if accumulate && job.batch > 1 {
+        let enough = fewest_micro_batches(job, budget);
+        counts.extend([enough.div_ceil(2), enough].into_iter().filter(|&count| count > 1));
+        counts.dedup();
+    }
+    let mut best: Option<Prepared> = None;
+    for micro_batches in counts {
+        let job = Job { micro_batches, ..job.clone() };
+        let found = Prepared::new(&job, Aim::within(budget), &Residents::default())?;
+        let rank = |prepared: &Prepared| {
+            let over = prepared.peak().saturating_sub(budget);
+            (over, prepared.seconds())
+        };
+        if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
+            best = Some(found);
+        }
+    }
+    Ok(best.expect("the whole batch was tried"))
+}
+
+/// The fewest micro-batches that fit without computing anything again; as many as samples if none do.
+fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
+    let fits = |micro_batches: usize| {
+        let job = Job { micro_batches, ..job.clone() };
+        job.step_peak().is_ok_and(|peak| peak <= budget)
+    };
+    let (mut low, mut high) = (1, job.batch);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+/// If nothing exact fits: another optimizer, then a smaller batch, as far as they are allowed. Says what was changed.
+fn change(
+    job: &Job,
+    plain: &Prepared,
+    budget: Bytes,
+    allow: Allow,
+) -> Result<(Option<Prepared>, Option<String>), JobError> {
+    if !(allow.optimizer || allow.batch) || fits(job, plain, budget, allow)? {
+        return Ok((None, None));
+    }
+    let mut jobs = Vec::new();
+    if allow.optimizer {
+        let leaner = leaner_optimizers(job).map(|optimizer| Job { optimizer, ..job.clone() });
+        jobs.extend(leaner.map(|job| (format!("the optimizer is {}", job.optimizer), job)));
+    }
+    if allow.batch {
+        let lean = jobs.last().map_or(job, |(_, job)| job).clone();
+        let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2))
+            .take_while(|&batch| batch > 0);
+        for batch in halves.collect::<Vec<_>>() {
+            jobs.push((
+                format!("the batch has {batch} samples instead of {}", job.batch),
+                Job { batch, ..job.clone() },
+            ));
+            if allow.optimizer {
+                let text = format!("the batch has {batch} samples and the optimizer is {}", lean.optimizer);
+                jobs.push((text, Job { batch, ..lean.clone() }));
+            }
+        }
+    }
+    for (text, job) in jobs {
+        let plain = job.prepare()?;
+        let found = fastest(&job, &plain, budget, may_accumulate(&plain, allow))?;
+        if found.peak() <= budget {
+            return Ok((Some(found), Some(text)));
+        }
+    }
+    Ok((None, None))
+}
+
+fn fits(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<bool, JobError> {
+    Ok(fastest(job, plain, budget, may_accumulate(plain, allow))?.peak() <= budget)
+}
+
+fn leaner_optimizers(job: &Job) -> impl Iterator<Item = Optimizer> {
+    let fewer = job.optimizer.slots().len();
+    let leaner = [Optimizer::parse("momentum"), Optimizer::parse("sgd")].into_iter().flatten();
+    leaner.filter(move |other| other.slots().len() < fewer)
+}
+
+fn batch_statistics(prepared: &Prepared) -> Option<String> {
+    let parts = prepared.job.micro_batches > 1 && sees_other_samples(&prepared.training.graph);
+    let rows = prepared.parts[0].rows;
+    parts.then(|| format!("batch statistics are those of {rows} samples instead of {}", prepared.job.batch))
+}
+
+/// What was not allowed but would help, with its figures.
+fn advice(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Vec<Remedy> {
+    let mut advice = Vec::new();
+    let mut consider = |change: String, job: &Job| {
+        if let Ok(peak) = job.step_peak() {
+            advice.push(Remedy { change, peak, fits: peak <= budget });
+        }
+    };
+    if !may_accumulate(plain, allow) && plain.peak() > budget && job.batch > 1 {
+        let micro_batches = fewest_micro_batches(job, budget);
+        let rows = job.batch.div_ceil(micro_batches);
+        let text = format!(
+            "--allow accumulate: {micro_batches} micro-batches of {rows} (batch statistics of {rows})"
+        );
+        consider(text, &Job { micro_batches, ..job.clone() });
+    }
+    if !allow.optimizer {
+        for optimizer in leaner_optimizers(job) {
+            consider(format!("--allow optimizer: {optimizer}"), &Job { optimizer, ..job.clone() });
+        }
+    }
+    advice
+}

@@ -1,0 +1,184 @@
+//! Plans on disk: what `fit` found, to be run by `train`.
+//!
+//! A file holds the job in words, and for each micro-batch its graph and its plan. On reading, the model is lowered again; each graph must be
+//! proved to compute what the model does, and each plan is proved again. What cannot be proved does not run.
+
+use crate::prepared::Graphs;
+use crate::{Bytes, Job, JobError, Prepared};
+use plimsoll_graph::text;
+use plimsoll_model::Model;
+use plimsoll_plan::{Options, Plan};
+use plimsoll_train::{Loss, Optimizer};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The version of the form below.
+const FORMAT: u32 = 1;
+
+/// A plan as it is written to disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// The version of this form.
+    pub format: u32,
+    /// The model as it was named.
+    pub model: String,
+    /// Samples in a step.
+    pub batch: usize,
+    /// Into how many micro-batches they are cut.
+    pub micro_batches: usize,
+    /// What is minimized, by its Keras name.
+    pub loss: String,
+    /// How.
+    pub optimizer: Optimizer,
+    /// Which ideas the plans use.
+    pub options: Options,
+    /// Threads that kernels run on.
+    pub threads: usize,
+    /// What may be used.
+    pub budget: Bytes,
+    /// What is used.
+    pub peak: Bytes,
+    /// For each size of micro-batch, its graph and plan.
+    pub parts: Vec<PartFile>,
+}
+
+/// One micro-batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PartFile {
+    /// How many samples.
+    pub rows: usize,
+    /// The graph as text.
+    pub graph: String,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Why a plan on disk cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum PlanFileError {
+    #[error("{path}: {error}")]
+    Io { path: String, error: std::io::Error },
+    #[error("{path} is not a plan: {error}")]
+    NotAPlan { path: String, error: serde_json::Error },
+    #[error("{path} has the format {found}; this version reads {FORMAT}")]
+    Format { path: String, found: u32 },
+    #[error("the plan's {what} cannot be read: {problem}")]
+    Damaged { what: &'static str, problem: String },
+    #[error("the plan is for another model than `{model}` is now: {reason}")]
+    OtherModel { model: String, reason: String },
+}
+
+impl PlanFile {
+    /// What was prepared for a budget; `model` is how it was named.
+    pub fn new(prepared: &Prepared, model: &str, budget: Bytes) -> Self {
+        let job = &prepared.job;
+        let part = |part: &crate::Part| PartFile {
+            rows: part.rows,
+            graph: text::print(part.plan.graph()),
+            plan: part.plan.plan().clone(),
+        };
+        Self {
+            format: FORMAT,
+            model: model.to_string(),
+            batch: job.batch,
+            micro_batches: job.micro_batches,
+            loss: job.loss.to_string(),
+            optimizer: job.optimizer,
+            options: job.options,
+            threads: job.threads,
+            budget,
+            peak: prepared.peak(),
+            parts: prepared.parts.iter().map(part).collect(),
+        }
+    }
+
+    /// Writes it, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), PlanFileError> {
+        let failed = |error| PlanFileError::Io { path: path.display().to_string(), error };
+        let text = serde_json::to_string(self).expect("a plan is plain data");
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let beside = directory.join(format!(".{name}.{}", std::process::id()));
+        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+        if written.is_err() {
+            // What is half written is of no use; that it could not be removed either adds nothing.
+            let _ = std::fs::remove_file(&beside);
+        }
+        written.map_err(failed)
+    }
+
+    /// Reads one.
+    pub fn read(path: &Path) -> Result<Self, PlanFileError> {
+        let name = || path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| PlanFileError::Io { path: name(), error })?;
+        let not_a_plan = |error| PlanFileError::NotAPlan { path: name(), error };
+        let header: Header = serde_json::from_slice(&bytes).map_err(not_a_plan)?;
+        if header.format != FORMAT {
+            return Err(PlanFileError::Format { path: name(), found: header.format });
+        }
+        serde_json::from_slice(&bytes).map_err(not_a_plan)
+    }
+
+    /// Proves it for a model: the one it names, as it is now.
+    pub fn prepare(&self, model: Model) -> Result<Prepared, JobError> {
+        let damaged = |what, problem: String| PlanFileError::Damaged { what, problem };
+        let loss = Loss::parse(&self.loss).ok_or_else(|| damaged("loss", format!("`{}`", self.loss)))?;
+        if self.micro_batches == 0 || self.micro_batches > self.batch.max(1) {
+            return Err(damaged("micro-batches", format!("{} of {}", self.micro_batches, self.batch)).into());
+        }
+        let job = Job {
+            loss,
+            optimizer: self.optimizer,
+            micro_batches: self.micro_batches,
+            options: self.options,
+            threads: self.threads.max(1),
+            ..Job::new(model, self.batch)
+        };
+        let Graphs { training, parts: graphs, updates } = job.graphs()?;
+        if graphs.len() != self.parts.len() {
+            return Err(damaged(
+                "micro-batches",
+                format!("{} instead of {}", self.parts.len(), graphs.len()),
+            )
+            .into());
+        }
+        let mut parts = Vec::with_capacity(graphs.len());
+        for ((rows, graph), saved) in graphs.iter().zip(&self.parts) {
+            let rewritten = text::parse(&saved.graph).map_err(|error| damaged("graph", error.to_string()))?;
+            let proved = job.prove_part(*rows, graph, rewritten, saved.plan.clone());
+            parts.push(proved.map_err(|error| self.explain(error))?);
+        }
+        Prepared::complete(&job, training, parts, updates, Bytes::ZERO)
+    }
+
+    /// A graph that computes something else means that the model has changed.
+    fn explain(&self, error: JobError) -> JobError {
+        match error {
+            JobError::Recomputation(difference) => {
+                let (model, reason) = (self.model.clone(), difference.to_string());
+                PlanFileError::OtherModel { model, reason }.into()
+            }
+            other => other,
+        }
+    }
+}
+
+/// What is looked at before anything else.
+#[derive(Deserialize)]
+struct Header {
+    format: u32,
+}
+
+impl PlanFileError {
+    /// What would help.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Io { .. } => "plans are written by `plimsoll fit MODEL --memory SIZE -o FILE`".to_string(),
+            Self::NotAPlan { .. } | Self::Format { .. } | Self::Damaged { .. } | Self::OtherModel { .. } => {
+                "make it again with `plimsoll fit`".to_string()
+            }
+        }
+    }
+}

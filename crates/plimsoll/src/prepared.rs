@@ -1,0 +1,314 @@
+//! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
+
+use crate::{Bytes, Job, JobError, OverBudget, parts};
+use plimsoll_exec::kernels::CpuKernels;
+use plimsoll_graph::{Graph, Op, ValueId};
+use plimsoll_model::Mode;
+use plimsoll_plan::recompute::{AGAIN, Setting, plan_within, verify_same};
+use plimsoll_plan::{Options, Plan, Residents, Usage, VerifiedPlan, graph_work, plan, usage, verify};
+use plimsoll_train::{
+    ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, training_graph,
+};
+
+/// A job whose peak is known.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The job it was made from.
+    pub job: Job,
+    /// The graph of a whole step as the model is written, before anything is computed again or in parts.
+    pub training: TrainingGraph,
+    /// What a step runs, one for each size of micro-batch, the largest first; only one if the batch stays whole.
+    pub parts: Vec<Part>,
+    /// Applies what the micro-batches added up; nothing if the batch stays whole.
+    pub updates: Option<Updates>,
+    /// The proved plan that predicts a batch with the weights being trained, in the same arena.
+    pub evaluation: Evaluation,
+    /// What no plan for these micro-batches can do without, whatever is computed again.
+    pub least: Bytes,
+}
+
+/// What a job runs, before it is planned.
+pub(crate) struct Graphs {
+    pub(crate) training: TrainingGraph,
+    /// By the number of samples.
+    pub(crate) parts: Vec<(usize, TrainingGraph)>,
+    pub(crate) updates: Option<ApplyingGraph>,
+}
+
+/// A plan for so many samples.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// How many samples.
+    pub rows: usize,
+    /// The graph that runs, and the values the training loop writes and reads.
+    pub training: TrainingGraph,
+    /// The proved plan.
+    pub plan: VerifiedPlan,
+}
+
+/// A plan that applies accumulated gradients.
+#[derive(Clone, Debug)]
+pub struct Updates {
+    /// The graph, and the values the training loop writes.
+    pub graph: ApplyingGraph,
+    /// The proved plan.
+    pub plan: VerifiedPlan,
+}
+
+/// A plan that predicts a batch.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// How many samples at once.
+    pub batch: usize,
+    /// What the caller writes.
+    pub input: ValueId,
+    /// What the caller reads.
+    pub predictions: ValueId,
+    /// The proved plan.
+    pub plan: VerifiedPlan,
+}
+
+/// How much a plan may take, and how long to look for a cheap one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim {
+    pub(crate) budget: Option<Bytes>,
+    pub(crate) effort: u64,
+}
+
+impl Aim {
+    /// How long to look for cheaper plans once there is one: a fraction of a second.
+    const EFFORT: u64 = 8_000_000;
+
+    pub(crate) const WHATEVER: Self = Self { budget: None, effort: 0 };
+
+    pub(crate) fn within(budget: Bytes) -> Self {
+        Self { budget: Some(budget), effort: Self::EFFORT }
+    }
+
+    /// The first plan that is found.
+    pub(crate) fn quickly_within(budget: Bytes) -> Self {
+        Self { budget: Some(budget), effort: 0 }
+    }
+}
+
+impl Prepared {
+    /// Plans and proves a job beside weights that have their places. With a budget, values are computed again as far as it takes; if that is not
+    /// enough, the smallest plan that was found is given.
+    pub(crate) fn new(job: &Job, aim: Aim, residents: &Residents) -> Result<Self, JobError> {
+        let Graphs { training, parts: graphs, updates } = job.graphs()?;
+        let shared = job.shared_residents(&graphs, updates.as_ref());
+        let residents = shared.as_ref().unwrap_or(residents);
+        let mut least = Bytes::ZERO;
+        let mut parts = Vec::new();
+        for (rows, graph) in graphs {
+            let (part, part_least) = job.plan_part(rows, graph, aim, residents)?;
+            least = least.max(part_least);
+            parts.push(part);
+        }
+        Self::complete(job, training, parts, updates, least)
+    }
+
+    /// Adds the plans that follow from those of the micro-batches.
+    pub(crate) fn complete(
+        job: &Job,
+        training: TrainingGraph,
+        parts: Vec<Part>,
+        updates: Option<ApplyingGraph>,
+        least: Bytes,
+    ) -> Result<Self, JobError> {
+        let kernels = CpuKernels { threads: job.threads };
+        let largest = &parts[0].plan;
+        let mut residents = largest.plan().residents(largest.graph());
+        let mut planned = None;
+        if let Some(graph) = updates {
+            let all = parts.iter().map(|part| part.plan.graph()).chain([&graph.graph]);
+            residents = Residents::of_all(all, job.options.alignment);
+            let made = plan(&graph.graph, &kernels, job.options, &residents);
+            planned = Some(Updates { plan: verify(graph.graph.clone(), made, &kernels)?, graph });
+        }
+        let peak = parts.iter().map(|part| part.plan.plan().peak).max().unwrap_or_default();
+        let evaluation = job.plan_evaluation(peak, &residents)?;
+        Ok(Self { job: job.clone(), training, parts, updates: planned, evaluation, least })
+    }
+
+    /// The same, if its peak is within a budget.
+    pub(crate) fn within(self, budget: Bytes) -> Result<Self, JobError> {
+        match self.peak() <= budget {
+            true => Ok(self),
+            false => Err(JobError::OverBudget(Box::new(OverBudget::explain(&self, budget)))),
+        }
+    }
+
+    /// The proved plan of a step, or of its largest micro-batch.
+    pub fn step(&self) -> &VerifiedPlan {
+        &self.parts[0].plan
+    }
+
+    /// The plan of a step, or of its largest micro-batch.
+    pub fn plan(&self) -> &Plan {
+        self.step().plan()
+    }
+
+    /// What the whole run takes: the peak of the micro-batches, the updates and the evaluation.
+    pub fn peak(&self) -> Bytes {
+        self.plans().map(|plan| plan.plan().peak).max().unwrap_or_default()
+    }
+
+    /// The most bytes live at once in the whole run.
+    pub fn floor(&self) -> Bytes {
+        self.plans().map(|plan| plan.plan().floor).max().unwrap_or_default()
+    }
+
+    /// The samples of each micro-batch.
+    pub fn sizes(&self) -> Vec<usize> {
+        parts::sizes(self.job.batch, self.job.micro_batches)
+    }
+
+    /// The peak of the step if other ideas were allowed, and nothing was computed again or in parts.
+    pub fn step_peak_with(&self, options: Options) -> Bytes {
+        let kernels = CpuKernels { threads: self.job.threads };
+        plan(&self.training.graph, &kernels, options, &Residents::default()).peak
+    }
+
+    /// Where the step's memory goes.
+    pub fn usage(&self) -> Usage {
+        usage(self.step().graph(), self.plan())
+    }
+
+    /// The floating-point operations of a step beyond those of the model as written, as a share of these.
+    pub fn extra_flops(&self) -> f64 {
+        let flops = |graph: &Graph| graph.op_ids().map(|id| graph_work(graph, id).flops as f64).sum::<f64>();
+        self.sum_over_step(&flops) / flops(&self.training.graph) - 1.0
+    }
+
+    /// How long a step should take on the machine of the job's profile.
+    pub fn seconds(&self) -> f64 {
+        self.sum_over_step(&|graph| self.job.costs(graph).iter().sum())
+    }
+
+    /// How long a step as the model is written should take.
+    pub fn seconds_as_written(&self) -> f64 {
+        self.job.costs(&self.training.graph).iter().sum()
+    }
+
+    fn sum_over_step(&self, quantity: &dyn Fn(&Graph) -> f64) -> f64 {
+        let by_rows: Vec<(usize, f64)> =
+            self.parts.iter().map(|part| (part.rows, quantity(part.plan.graph()))).collect();
+        let of = |rows: usize| by_rows.iter().find(|(other, _)| *other == rows).map_or(0.0, |(_, sum)| *sum);
+        let parts: f64 = self.sizes().into_iter().map(of).sum();
+        parts + self.updates.as_ref().map_or(0.0, |updates| quantity(updates.plan.graph()))
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &VerifiedPlan> {
+        let parts = self.parts.iter().map(|part| &part.plan);
+        parts.chain(self.updates.as_ref().map(|updates| &updates.plan)).chain([&self.evaluation.plan])
+    }
+}
+
+impl Part {
+    /// The ops that run again, by name; views cost nothing and are left out.
+    pub fn again(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let graph = self.plan.graph();
+        let is_again = |op: &&Op| op.outputs.first().is_some_and(|&id| graph.value(id).name.ends_with(AGAIN));
+        graph.ops().iter().filter(|op| !op.kind.is_view()).filter(is_again).map(|op| op.kind.name())
+    }
+}
+
+impl Job {
+    pub(crate) fn training_graph(&self) -> Result<TrainingGraph, JobError> {
+        let forward = self.model.lower(self.batch, Mode::Training)?;
+        Ok(training_graph(forward, self.loss, self.optimizer)?)
+    }
+
+    /// What a step runs: the training graph, or accumulating graphs and one that applies what they added up.
+    pub(crate) fn graphs(&self) -> Result<Graphs, JobError> {
+        let training = self.training_graph()?;
+        if self.micro_batches <= 1 {
+            return Ok(Graphs { parts: vec![(self.batch, training.clone())], training, updates: None });
+        }
+        let mut sizes = parts::sizes(self.batch, self.micro_batches);
+        sizes.dedup();
+        let part = |rows: usize| {
+            let forward = self.model.lower(rows, Mode::Training)?;
+            Ok::<_, JobError>((rows, accumulating_graph(forward, self.loss)?))
+        };
+        let parts = sizes.into_iter().map(part).collect::<Result<_, _>>()?;
+        let updates = Some(applying_graph(&training)?);
+        Ok(Graphs { training, parts, updates })
+    }
+
+    /// Places for what the graphs of a step in parts have in common.
+    fn shared_residents(
+        &self,
+        parts: &[(usize, TrainingGraph)],
+        updates: Option<&ApplyingGraph>,
+    ) -> Option<Residents> {
+        let updates = updates?;
+        let all = parts.iter().map(|(_, part)| &part.graph).chain([&updates.graph]);
+        Some(Residents::of_all(all, self.options.alignment))
+    }
+
+    /// What each op of a graph costs, in seconds.
+    pub(crate) fn costs(&self, graph: &Graph) -> Vec<f64> {
+        graph.op_ids().map(|id| self.profile.op_seconds(graph, id)).collect()
+    }
+
+    fn plan_part(
+        &self,
+        rows: usize,
+        training: TrainingGraph,
+        aim: Aim,
+        residents: &Residents,
+    ) -> Result<(Part, Bytes), JobError> {
+        let kernels = CpuKernels { threads: self.threads };
+        let costs = self.costs(&training.graph);
+        let (options, effort) = (self.options, aim.effort);
+        let setting = Setting { kernels: &kernels, options, residents, costs: &costs, effort };
+        let budget = aim.budget.unwrap_or(Bytes(u64::MAX));
+        let made = plan_within(&training.graph, setting, budget);
+        let part = self.prove_part(rows, &training, made.rewritten.graph, made.plan)?;
+        Ok((part, made.least))
+    }
+
+    /// Proves that a graph computes what a training graph does, and that a plan for it holds.
+    pub(crate) fn prove_part(
+        &self,
+        rows: usize,
+        training: &TrainingGraph,
+        rewritten: Graph,
+        plan: Plan,
+    ) -> Result<Part, JobError> {
+        let values = verify_same(&training.graph, &rewritten)?;
+        let kernels = CpuKernels { threads: self.threads };
+        let plan = verify(rewritten, plan, &kernels)?;
+        let training = training.rewritten(plan.graph().clone(), &values);
+        Ok(Part { rows, training, plan })
+    }
+
+    /// Halves the batch until the evaluation needs no more than the step does.
+    fn plan_evaluation(&self, peak: Bytes, residents: &Residents) -> Result<Evaluation, JobError> {
+        let kernels = CpuKernels { threads: self.threads };
+        let mut batch = self.batch;
+        loop {
+            let graph = self.model.lower(batch, Mode::Inference)?;
+            let made = plan(&graph, &kernels, self.options, residents);
+            if made.peak <= peak || batch == 1 {
+                let input = graph.inputs().next().ok_or(TrainError::NoInput)?;
+                let predictions = graph.outputs()[0];
+                return Ok(Evaluation { batch, input, predictions, plan: verify(graph, made, &kernels)? });
+            }
+            batch = batch.div_ceil(2);
+        }
+    }
+
+    /// The peak of a step, without the proof and the evaluation; for looking around.
+    pub(crate) fn step_peak(&self) -> Result<Bytes, JobError> {
+        let Graphs { parts: graphs, updates, .. } = self.graphs()?;
+        let kernels = CpuKernels { threads: self.threads };
+        let residents = self.shared_residents(&graphs, updates.as_ref()).unwrap_or_default();
+        let all =
+            || graphs.iter().map(|(_, part)| &part.graph).chain(updates.iter().map(|updates| &updates.graph));
+        let peaks = all().map(|graph| plan(graph, &kernels, self.options, &residents).peak);
+        Ok(peaks.max().unwrap_or_default())
+    }
+}
