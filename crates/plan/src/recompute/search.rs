@@ -8,6 +8,10 @@ use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
 use std::collections::BinaryHeap;
 
+/// A change is made if its gain is so near to what the next one's was when it was last looked at: of many changes that are alike, each would
+/// otherwise be looked at again and again.
+const CLOSE: f64 = 0.9;
+
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -28,7 +32,7 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
         // From there the search is slow and seldom as good; it is the better scheme where everything else fails.
         let sums = searcher.sums(&beginning);
         let is_cheaper = sums.excess == 0 && sums.extra < best.sums.extra;
-        if best.sums.excess == 0 && !is_cheaper {
+        if !is_cheaper && (best.sums.excess == 0 || searcher.effort == 0) {
             continue;
         }
         let found = searcher.descend(beginning);
@@ -123,12 +127,15 @@ impl<'a> Searcher<'a> {
         let mut moves = self.all_moves(&mut found, age);
         while found.sums.excess > 0 {
             let Some(best) = moves.pop() else { break };
-            if best.age < age {
-                moves.extend(self.consider(&mut found, best.change, age));
-            } else {
-                self.make(&mut found, best.change);
-                age += 1;
-                moves.extend(self.moves_of(&mut found, best.change.gap, age));
+            let fresh = if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };
+            let next = moves.peek().map_or(0.0, |next| next.gain);
+            match fresh {
+                Some(best) if best.gain >= CLOSE * next => {
+                    self.make(&mut found, best.change);
+                    age += 1;
+                    moves.extend(self.moves_of(&mut found, best.change.gap, age));
+                }
+                other => moves.extend(other),
             }
             if moves.is_empty() {
                 moves = self.all_moves(&mut found, age);
@@ -153,7 +160,13 @@ impl<'a> Searcher<'a> {
     }
 
     fn moves_of(&mut self, found: &mut Found, gap: usize, age: usize) -> Vec<Move> {
-        let changes = [Gap::Held, Gap::Once, Gap::Fleeting].into_iter().flat_map(|to| {
+        // What is held is dropped once before it is dropped for good.
+        let others: &[Gap] = match found.gaps[gap] {
+            Gap::Held => &[Gap::Once],
+            Gap::Once => &[Gap::Held, Gap::Fleeting],
+            Gap::Fleeting => &[Gap::Held, Gap::Once],
+        };
+        let changes = others.iter().flat_map(|&to| {
             let hold: &[bool] = if to == Gap::Held { &[false] } else { &[false, true] };
             hold.iter().map(move |&hold_inputs| Change { gap, to, hold_inputs })
         });
