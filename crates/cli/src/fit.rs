@@ -92,8 +92,9 @@ fn stages(found: &Fit) -> String {
 }
 
 fn roles(prepared: &Prepared) -> String {
-    let usage = prepared.usage();
-    let held = |role: &Role| usage.by_role.get(role).copied().unwrap_or_default();
+    let mut held = prepared.usage().by_role;
+    held.extend(prepared.persistent_by_role());
+    let held = |role: &Role| held.get(role).copied().unwrap_or_default();
     let parts = |roles: &[(Role, &str)]| {
         let named = roles.iter().filter(|(role, _)| held(role) > Bytes::ZERO);
         named.map(|(role, name)| format!("{name} {}", held(role))).collect::<Vec<_>>().join(" · ")

@@ -162,6 +162,12 @@ impl Plan {
         Residents { offsets: graph.persistents().map(place).collect(), end: Offset::START + self.persistent }
     }
 
+    /// The most bytes live at once, counting every persistent value of the arena, also those that only other plans use.
+    pub fn arena_floor(&self) -> Bytes {
+        let own: Bytes = self.buffers.iter().filter(|b| b.role.is_persistent()).map(|b| b.bytes).sum();
+        self.persistent + self.floor.saturating_sub(own)
+    }
+
     /// What the layout takes beyond what is live.
     pub fn fragmentation(&self) -> Bytes {
         self.peak.saturating_sub(self.floor)

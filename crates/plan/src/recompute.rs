@@ -8,6 +8,7 @@
 //! [`plan_within`] does all of it until a placed plan fits.
 
 mod ledger;
+mod order;
 mod problem;
 mod rewrite;
 mod same;
@@ -16,6 +17,7 @@ mod search;
 mod segments;
 mod within;
 
+pub use order::settled;
 pub use problem::{Item, Problem, Task};
 pub use rewrite::{AGAIN, Rewritten, rewrite};
 pub use same::{Difference, verify_same};

@@ -2,13 +2,16 @@
 
 use crate::{Bytes, Job, JobError, OverBudget, parts};
 use plimsoll_exec::kernels::CpuKernels;
-use plimsoll_graph::{Graph, Op, ValueId};
+use plimsoll_graph::{Graph, Op, Role, Value, ValueId};
 use plimsoll_model::Mode;
 use plimsoll_plan::recompute::{AGAIN, Setting, plan_within, verify_same};
-use plimsoll_plan::{Options, Plan, Residents, Usage, VerifiedPlan, graph_work, plan, usage, verify};
+use plimsoll_plan::{
+    Options, Plan, Residents, Usage, VerifiedPlan, bytes_of, graph_work, plan, usage, verify,
+};
 use plimsoll_train::{
     ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, training_graph,
 };
+use std::collections::BTreeMap;
 
 /// A job whose peak is known.
 #[derive(Clone, Debug)]
@@ -156,7 +159,7 @@ impl Prepared {
 
     /// The most bytes live at once in the whole run.
     pub fn floor(&self) -> Bytes {
-        self.plans().map(|plan| plan.plan().floor).max().unwrap_or_default()
+        self.plans().map(|plan| plan.plan().arena_floor()).max().unwrap_or_default()
     }
 
     /// The samples of each micro-batch.
@@ -173,6 +176,20 @@ impl Prepared {
     /// Where the step's memory goes.
     pub fn usage(&self) -> Usage {
         usage(self.step().graph(), self.plan())
+    }
+
+    /// What lives across steps, by role: of all the graphs of a step.
+    pub fn persistent_by_role(&self) -> BTreeMap<Role, Bytes> {
+        let graphs = self.parts[..1].iter().map(|part| part.plan.graph());
+        let graphs = graphs.chain(self.updates.as_ref().map(|updates| updates.plan.graph()));
+        let values = graphs.flat_map(|graph| graph.persistents().map(move |id| graph.value(id)));
+        let by_name: BTreeMap<&str, &Value> = values.map(|value| (value.name.as_str(), value)).collect();
+        let mut sums = BTreeMap::new();
+        for value in by_name.into_values() {
+            *sums.entry(value.role).or_default() +=
+                bytes_of(&value.tensor).aligned(self.job.options.alignment);
+        }
+        sums
     }
 
     /// The floating-point operations of a step beyond those of the model as written, as a share of these.

@@ -127,7 +127,8 @@ impl<'a> Searcher<'a> {
         let mut moves = self.all_moves(&mut found, age);
         while found.sums.excess > 0 {
             let Some(best) = moves.pop() else { break };
-            let fresh = if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };
+            let fresh =
+                if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };
             let next = moves.peek().map_or(0.0, |next| next.gain);
             match fresh {
                 Some(best) if best.gain >= CLOSE * next => {
