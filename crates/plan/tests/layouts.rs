@@ -59,16 +59,17 @@ fn brute_force(intervals: &[Interval], offsets: &mut Vec<u64>, capacity: u64) ->
 
 /// All combinations of ideas.
 fn combinations() -> impl Iterator<Item = Ideas> {
-    (0u32..1 << 7).map(|bits| {
+    (0u32..1 << 8).map(|bits| {
         let on = |bit: u32| bits >> bit & 1 == 1;
         Ideas {
-            canonical: on(0),
-            dominance: on(1),
-            section_bound: on(2),
-            decomposition: on(3),
-            hatless: on(4),
-            not_first: on(5),
-            passed_over: on(6),
+            conflicts_first: on(0),
+            section_bound: on(1),
+            not_first: on(2),
+            dominance: on(3),
+            twins: on(4),
+            decomposition: on(5),
+            backjumps: on(6),
+            memory: on(7),
         }
     })
 }
@@ -157,13 +158,15 @@ fn every_idea_can_be_left_out() {
         let expected = verdict(Ideas::ALL);
         counts[usize::from(expected)] += 1;
         for ideas in [
-            Ideas { dominance: false, ..Ideas::ALL },
+            Ideas { conflicts_first: false, ..Ideas::ALL },
             Ideas { section_bound: false, ..Ideas::ALL },
-            Ideas { decomposition: false, ..Ideas::ALL },
-            Ideas { hatless: false, ..Ideas::ALL },
             Ideas { not_first: false, ..Ideas::ALL },
-            Ideas { passed_over: false, ..Ideas::ALL },
-            Ideas { not_first: false, passed_over: false, hatless: false, ..Ideas::ALL },
+            Ideas { dominance: false, ..Ideas::ALL },
+            Ideas { twins: false, ..Ideas::ALL },
+            Ideas { decomposition: false, ..Ideas::ALL },
+            Ideas { backjumps: false, ..Ideas::ALL },
+            Ideas { memory: false, ..Ideas::ALL },
+            Ideas { backjumps: false, memory: false, twins: false, conflicts_first: false, ..Ideas::ALL },
         ] {
             assert_eq!(verdict(ideas), expected, "{intervals:?} with {ideas:?}");
         }

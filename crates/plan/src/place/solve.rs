@@ -1,6 +1,7 @@
 //! The driver of the exact search: short runs with many rankings, because a run that takes a wrong turn early rarely recovers.
 
-use super::{Ideas, Interval, Priority, Ranking, Searched, Verdict, search};
+use super::{Ideas, Interval, Priority, Ranking, Searched, Verdict};
+use super::search::Search;
 use plimsoll_trace::Bytes;
 
 /// The nodes of the shortest run.
@@ -12,20 +13,23 @@ pub(super) const MOST: usize = 1 << 10;
 /// Searches for offsets below a capacity until it is done or the nodes are used up. The same input gives the same answer.
 /// With more than 1,024 intervals it gives up at once.
 pub fn solve(intervals: &[Interval], capacity: Bytes, node_limit: u64) -> Searched {
-    let mut nodes = 0;
     if intervals.len() > MOST {
-        return Searched { verdict: Verdict::GaveUp, nodes };
+        return Searched { verdict: Verdict::GaveUp, nodes: 0 };
     }
     // A run that cannot place everything once is of no use.
     let shortest = SHORTEST.max(2 * intervals.len() as u64);
+    let mut search = Search::new(intervals, capacity.0, Ideas::ALL);
     for round in 1.. {
         for priority in Priority::ALL {
+            for conflicts in [0, 1] {
+            if std::env::var("C").is_ok_and(|c| c != conflicts.to_string()) { continue }
+            search.ideas.conflicts_first = conflicts == 1;
             let ranking = Ranking { priority, seed: round - 1 };
-            let budget = (shortest * luby(round)).min(node_limit - nodes);
-            let searched = search(intervals, capacity, ranking, Ideas::ALL, budget);
-            nodes += searched.nodes;
-            if searched.verdict != Verdict::GaveUp || nodes >= node_limit {
-                return Searched { verdict: searched.verdict, nodes };
+            let budget = (shortest * luby(round)).min(node_limit - search.nodes);
+            let verdict = search.run(intervals, ranking, budget);
+            if verdict != Verdict::GaveUp || search.nodes >= node_limit {
+                return Searched { verdict, nodes: search.nodes };
+            }
             }
         }
     }
