@@ -39,8 +39,6 @@ pub struct Searched {
 /// The ideas that keep the search small. None changes the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ideas {
-    /// What lives where the search failed most is decided first; without this, what can lie lowest.
-    pub conflicts_first: bool,
     /// A section (a time during which nothing begins or ends) must have room for all that is still to come, above the lowest offset
     /// any of it can have.
     pub section_bound: bool,
@@ -62,7 +60,6 @@ pub struct Ideas {
 impl Ideas {
     /// All of them.
     pub const ALL: Ideas = Ideas {
-        conflicts_first: true,
         section_bound: true,
         not_first: true,
         dominance: true,
@@ -129,9 +126,6 @@ pub(super) struct Search {
     why: Vec<Levels>,
     /// The levels from which the last failure followed.
     conflict: Levels,
-    /// For each section, how often there was no room in it; later failures weigh more.
-    blame: Vec<f64>,
-    weight: f64,
     /// What is known to fail, as hashes.
     failed: HashSet<u64>,
 }
@@ -169,8 +163,6 @@ impl Search {
             depth: 0,
             why: vec![Levels::none(size.len()); size.len()],
             conflict: Levels::none(size.len()),
-            blame: vec![0.0; sections.len()],
-            weight: 1.0,
             failed: HashSet::new(),
             size,
             span,
@@ -290,27 +282,10 @@ impl Search {
         }
     }
 
-    /// What is decided next: something that can lie on what is placed, and that nothing left can lie below.
+    /// What is decided next: what can lie lowest on what is placed, so that nothing left can lie below it.
     fn next(&self, part: &[usize]) -> Option<usize> {
-        let mut best = None;
-        for &index in part.iter().filter(|&&index| self.bound[index] == self.offset[index]) {
-            let urgency = if self.ideas.conflicts_first { self.urgency(index) } else { 0.0 };
-            let key = (-urgency, self.offset[index], self.rank[index]);
-            if best.is_none_or(|(best, _)| key < best) && self.is_lowest(index) {
-                best = Some((key, index));
-            }
-        }
-        best.map(|(_, index)| index)
-    }
-
-    fn urgency(&self, index: usize) -> f64 {
-        let (first, end) = self.span[index];
-        self.blame[first..end].iter().copied().fold(0.0, f64::max)
-    }
-
-    fn is_lowest(&self, index: usize) -> bool {
-        let mut open = self.neighbours[index].iter().filter(|&&other| !self.placed[other]);
-        open.all(|&other| self.bound[other] + self.size[other] > self.offset[index])
+        let supported = part.iter().copied().filter(|&index| self.bound[index] == self.offset[index]);
+        supported.min_by_key(|&index| (self.offset[index], self.rank[index]))
     }
 
     /// Places an interval at its lowest offset and lifts its neighbours above it.
@@ -345,7 +320,9 @@ impl Search {
     fn pass_over(&mut self, index: usize, part: &[usize]) {
         let offset = self.offset[index];
         for &other in part {
-            let twin = self.ideas.twins && self.span[other] == self.span[index] && self.size[other] == self.size[index];
+            let twin = self.ideas.twins
+                && self.span[other] == self.span[index]
+                && self.size[other] == self.size[index];
             if (other == index || twin) && self.bound[other] == offset {
                 self.remember(other);
                 self.why[other].add(&self.conflict);

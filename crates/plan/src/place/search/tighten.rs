@@ -6,11 +6,6 @@
 
 use super::Search;
 
-/// How much more a failure weighs than the one before.
-const GROWTH: f64 = 1.01;
-/// Where weights are scaled down.
-const LARGEST: f64 = 1e100;
-
 /// There is no room: this branch of the search ends.
 pub(super) struct NoRoom;
 
@@ -19,29 +14,15 @@ impl Search {
     pub(super) fn tighten(&mut self, part: &[usize]) -> bool {
         let (first, end) = self.reach(part);
         loop {
-            if let Err(index) = self.lift_unsupported(part) {
-                self.blame(self.span[index]);
+            if self.lift_unsupported(part).is_err() {
                 return false;
             }
             let Some(section) = (first..end).find(|&section| self.dirty[section]) else { return true };
             for section in section..end {
                 if std::mem::take(&mut self.dirty[section]) && self.tighten_section(section).is_err() {
-                    self.blame((section, section + 1));
                     return false;
                 }
             }
-        }
-    }
-
-    /// Remembers where there was no room. Later failures weigh more.
-    fn blame(&mut self, (first, end): (usize, usize)) {
-        self.weight *= GROWTH;
-        for section in first..end {
-            self.blame[section] += self.weight / (end - first) as f64;
-        }
-        if self.weight > LARGEST {
-            self.blame.iter_mut().for_each(|blame| *blame /= LARGEST);
-            self.weight /= LARGEST;
         }
     }
 
@@ -53,7 +34,7 @@ impl Search {
 
     /// What cannot lie on what is placed must lie on something that is left, and is lifted above what can end first of that. Gives the
     /// interval that has no room.
-    fn lift_unsupported(&mut self, part: &[usize]) -> Result<(), usize> {
+    fn lift_unsupported(&mut self, part: &[usize]) -> Result<(), NoRoom> {
         for &index in part.iter() {
             if self.bound[index] == self.offset[index] {
                 continue;
@@ -73,7 +54,7 @@ impl Search {
                 }
                 self.conflict = reason;
                 if free || self.lift(index, support).is_err() {
-                    return Err(index);
+                    return Err(NoRoom);
                 }
             }
         }
