@@ -7,6 +7,7 @@
 //! it over: then something that is not placed yet must lie below it. The ideas that keep the tree small are switches in [`Ideas`], and tests
 //! run all combinations, which must agree on the verdict. Most follow Moffitt, MiniMalloc (ASPLOS 2023).
 
+mod moves;
 mod reasons;
 mod tighten;
 
@@ -94,7 +95,7 @@ enum Outcome {
 /// The state of a search. What it learnt stays from run to run.
 pub(super) struct Search {
     capacity: u64,
-    pub(super) ideas: Ideas,
+    ideas: Ideas,
     limit: u64,
     pub(super) nodes: u64,
     size: Vec<u64>,
@@ -115,7 +116,7 @@ pub(super) struct Search {
     dirty: Vec<bool>,
     /// For each section, the bytes still to be placed.
     remaining: Vec<u64>,
-    /// For each section, the most bytes that are live during it.
+    /// For each interval, the most bytes that are live at once during it.
     total: Vec<u64>,
     /// Offsets to be put back on the way up.
     trail: Vec<(usize, u64, u64, Levels)>,
@@ -286,81 +287,6 @@ impl Search {
     fn next(&self, part: &[usize]) -> Option<usize> {
         let supported = part.iter().copied().filter(|&index| self.bound[index] == self.offset[index]);
         supported.min_by_key(|&index| (self.offset[index], self.rank[index]))
-    }
-
-    /// Places an interval at its lowest offset and lifts its neighbours above it.
-    fn place(&mut self, index: usize) {
-        self.placed[index] = true;
-        self.level[index] = self.depth;
-        self.depth += 1;
-        let (first, end) = self.span[index];
-        for section in first..end {
-            self.remaining[section] -= self.size[index];
-            self.dirty[section] = true;
-        }
-        let top = self.offset[index] + self.size[index];
-        for neighbour in 0..self.neighbours[index].len() {
-            let other = self.neighbours[index][neighbour];
-            if !self.placed[other] && self.offset[other] < top {
-                self.remember(other);
-                self.offset[other] = top;
-                if top > self.bound[other] {
-                    // It cannot lie below: its size alone may be the reason, or else its bound is.
-                    if self.size[other] > self.offset[index] {
-                        self.why[other].clear();
-                    }
-                    self.why[other].insert(self.level[index]);
-                    self.raise(other, top);
-                }
-            }
-        }
-    }
-
-    /// Forbids an interval, and those that are like it, its lowest offset.
-    fn pass_over(&mut self, index: usize, part: &[usize]) {
-        let offset = self.offset[index];
-        for &other in part {
-            let twin = self.ideas.twins
-                && self.span[other] == self.span[index]
-                && self.size[other] == self.size[index];
-            if (other == index || twin) && self.bound[other] == offset {
-                self.remember(other);
-                self.why[other].add(&self.conflict);
-                self.raise(other, offset + 1);
-            }
-        }
-    }
-
-    /// Keeps the bound of an interval for the way back.
-    fn remember(&mut self, index: usize) {
-        self.trail.push((index, self.offset[index], self.bound[index], self.why[index].clone()));
-    }
-
-    /// Raises the bound of an interval; the caller remembers the old one.
-    fn raise(&mut self, index: usize, bound: u64) {
-        self.bound[index] = bound;
-        let (first, end) = self.span[index];
-        self.dirty[first..end].fill(true);
-    }
-
-    fn unplace(&mut self, part: &[usize]) {
-        for &index in part {
-            self.placed[index] = false;
-            self.depth -= 1;
-            let (first, end) = self.span[index];
-            for section in first..end {
-                self.remaining[section] += self.size[index];
-            }
-        }
-    }
-
-    fn rewind(&mut self, mark: usize) {
-        while self.trail.len() > mark {
-            let (index, offset, bound, why) = self.trail.pop().expect("the trail is longer than the mark");
-            self.why[index] = why;
-            self.offset[index] = offset;
-            self.bound[index] = bound;
-        }
     }
 
     /// A hash of what is left and how low it can lie.
