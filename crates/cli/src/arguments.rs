@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll::Bytes;
 use plimsoll::memory::ALLOCATOR_NAMES;
+use plimsoll::trace::Alignment;
 use plimsoll::train::{Loss, Optimizer};
 use std::path::PathBuf;
 
@@ -200,7 +201,7 @@ pub enum OnOom {
 
 /// `plimsoll place`
 ///
-/// Exit codes: 0 fits the capacity (or none was given), 1 does not fit, 2 bad input.
+/// Exit codes: 0 fits the capacity or the pages (or neither was given), 1 does not fit, 2 bad input.
 #[derive(Args)]
 pub struct Place {
     /// CSV with a header and the columns id, lower, upper, size; a buffer lives from lower to just before upper
@@ -212,7 +213,13 @@ pub struct Place {
     /// How many nodes an exact search may visit where the quick way misses the capacity, or without one the floor
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub nodes: u64,
-    /// Print the problem with an offset for each buffer, as CSV
+    /// Place into pages of at most this size instead of one piece of memory; no buffer lies across two pages
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["capacity", "nodes"])]
+    pub page_size: Option<Bytes>,
+    /// What offsets in a page are multiples of: a power of two, such as 256
+    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = alignment, requires = "page_size")]
+    pub alignment: Alignment,
+    /// Print the problem with an offset for each buffer (and its page), as CSV
     #[arg(long, conflicts_with = "json")]
     pub offsets: bool,
     /// Print one JSON object instead of text
@@ -282,6 +289,10 @@ pub struct Zoo {
 
 fn size(text: &str) -> Result<Bytes, String> {
     text.parse::<Bytes>().map_err(|error| format!("{error}\n  hint: write it like 512MiB, 2GB or 1.5GiB"))
+}
+
+fn alignment(text: &str) -> Result<Alignment, String> {
+    Alignment::try_from(size(text)?.0)
 }
 
 fn part(text: &str) -> Result<Part, String> {

@@ -1,10 +1,13 @@
 //! `plimsoll place`: offsets for the buffers of a layout problem, and a picture of them.
 
+mod pages;
+
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::Bytes;
 use plimsoll::plan::place::csv::{self, Problem};
+use plimsoll::plan::place::pages::PageRules;
 use plimsoll::plan::place::{Verdict, place, solve};
 use plimsoll::plan::{Interval, Placement};
 use serde_json::json;
@@ -23,6 +26,9 @@ pub fn run(arguments: &Place) -> Result<ExitCode, Failure> {
         let hint = "the file is CSV with the columns id,lower,upper,size; a buffer lives from lower to just before upper";
         Failure::usage(format!("{path}, {error}"), Some(hint.to_string()))
     })?;
+    if let Some(size) = arguments.page_size {
+        return pages::run(&problem, PageRules { size, alignment: arguments.alignment }, arguments);
+    }
     let placement = best(&problem.intervals, arguments);
     let fits = arguments.capacity.is_none_or(|capacity| placement.peak <= capacity);
     if arguments.json {

@@ -430,3 +430,31 @@ fn a_layout_problem_is_placed_and_drawn() {
     fails(&command, 2, &["line 1", "empty"]);
     fails("place nowhere.csv", 2, &["cannot read nowhere.csv"]);
 }
+
+#[test]
+fn a_layout_problem_is_placed_in_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("problem.csv");
+    std::fs::write(&path, "id,lower,upper,size\na,0,2,1000\nb,1,3,2000\nc,2,3,1000\n").unwrap();
+    let command = format!("place {}", path.display());
+    let answer = json(&format!("{command} --page-size 2KiB --alignment 256"));
+    assert_eq!(answer["fewest_pages"], 2);
+    assert_eq!(answer["total_bytes"], 3000);
+    assert_eq!(answer["pages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(answer["offsets"]["a"], answer["offsets"]["c"]);
+    assert_ne!(answer["offsets"]["a"]["page"], answer["offsets"]["b"]["page"]);
+    let text = plimsoll(&format!("{command} --page-size 4KiB --alignment 256"));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("in 1 page of 4.00 KiB") && text.contains("of the page"), "{text}");
+    let offsets = plimsoll(&format!("{command} --page-size 4KiB --alignment 256 --offsets"));
+    let rows = String::from_utf8_lossy(&offsets.stdout).into_owned();
+    assert!(rows.starts_with("id,lower,upper,size,page,offset\na,0,2,1000,0,"), "{rows}");
+    for row in rows.lines().skip(1) {
+        let offset: u64 = row.rsplit(',').next().unwrap().parse().unwrap();
+        assert_eq!(offset % 256, 0, "{row}");
+    }
+    fails(&format!("{command} --page-size 1KiB"), 1, &["buffer `b`", "a page of 1.00 KiB", "hint:"]);
+    fails(&format!("{command} --page-size 4KiB --alignment 3"), 2, &["power of two"]);
+    fails(&format!("{command} --alignment 256"), 2, &["--page-size"]);
+    fails(&format!("{command} --page-size 4KiB --capacity 4KiB"), 2, &["cannot be used with"]);
+}

@@ -7,6 +7,8 @@
 //! Of very many intervals only the largest are placed that way. The others, which together weigh little, lie above them as best fit puts them.
 
 pub mod csv;
+mod greedy;
+pub mod pages;
 mod ranking;
 mod search;
 mod solve;
@@ -123,13 +125,14 @@ fn looks(intervals: &[Interval]) -> u64 {
 
 fn place_greedily(intervals: &[Interval]) -> Placement {
     let floor = floor(intervals);
+    let mut greedy = greedy::Greedy::new(intervals);
     let mut best = sweep::place(intervals);
     let (mut order, mut current) = (Vec::new(), None);
     for first in first_orders(intervals) {
         if best.peak == floor {
             return best;
         }
-        let placement = place_in_order(intervals, &first, floor);
+        let placement = greedy.place(&first);
         if placement.peak < best.peak {
             best = placement.clone();
         }
@@ -144,7 +147,7 @@ fn place_greedily(intervals: &[Interval]) -> Placement {
             break;
         }
         move_top_to_front(intervals, &current, &mut order);
-        current = place_in_order(intervals, &order, floor);
+        current = greedy.place(&order);
         if current.peak < best.peak {
             best = current.clone();
         }
@@ -188,39 +191,6 @@ fn first_orders(intervals: &[Interval]) -> Vec<Vec<usize>> {
         sorted(&|i| (Reverse(u128::from(bytes(i)) * u128::from(duration(i))), start(i), Reverse(0))),
         sorted(&|i| (Reverse(0), start(i), Reverse(duration(i)))),
     ]
-}
-
-/// A rectangle that is taken.
-struct Placed {
-    start: u64,
-    end: u64,
-    from: u32,
-    until: u32,
-}
-
-fn place_in_order(intervals: &[Interval], order: &[usize], floor: Bytes) -> Placement {
-    let mut offsets = vec![Offset::START; intervals.len()];
-    // Placed intervals by their offset, so that one walk over them meets the gaps from low to high.
-    let mut placed: Vec<Placed> = Vec::with_capacity(intervals.len());
-    let mut peak = Bytes::ZERO;
-    for &index in order {
-        let Interval { live, bytes } = &intervals[index];
-        let mut offset = 0;
-        for other in &placed {
-            if other.start >= offset + bytes.0 {
-                break;
-            }
-            if other.from < live.end && live.start < other.until {
-                offset = offset.max(other.end);
-            }
-        }
-        let at = placed.partition_point(|other| other.start < offset);
-        let (start, end) = (offset, offset + bytes.0);
-        placed.insert(at, Placed { start, end, from: live.start, until: live.end });
-        offsets[index] = Offset(offset);
-        peak = peak.max(Bytes(offset + bytes.0));
-    }
-    Placement { offsets, peak, floor, nodes: 0 }
 }
 
 /// Moves what ends above the floor to the front of the order: it was placed too late to find a low place.

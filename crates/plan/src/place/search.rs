@@ -1,15 +1,21 @@
 //! Exact placement: a search for offsets that stay below a capacity, or a proof that there are none.
 //!
 //! In: intervals and a capacity. Out: a verdict and the number of nodes it took. Effort is limited in nodes.
-//! Method: depth first; every node picks the interval that is placed next, at the lowest offset its neighbours leave it. The ideas that
-//! keep the tree small follow Moffitt, MiniMalloc (ASPLOS 2023); each is a switch in [`Ideas`], and tests run all combinations, which must
-//! agree on the verdict.
+//! Invariant: where there is a placement, there is a settled one, in which nothing could be moved to a lower free offset. Every rule may
+//! drop placements that are not settled, and no other.
+//! Method: depth first. A node takes an interval that nothing left can lie below, and either places it there, on what is placed, or passes
+//! it over: then something that is not placed yet must lie below it. The ideas that keep the tree small are switches in [`Ideas`], and tests
+//! run all combinations, which must agree on the verdict. Most follow Moffitt, MiniMalloc (ASPLOS 2023).
 
+mod moves;
+mod reasons;
 mod tighten;
 
+use self::reasons::Levels;
 use super::ranking::ranks;
 use super::{Interval, Ranking};
 use plimsoll_trace::{Bytes, Offset};
+use std::collections::HashSet;
 
 /// What a search found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,35 +40,34 @@ pub struct Searched {
 /// The ideas that keep the search small. None changes the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ideas {
-    /// Intervals are placed from low to high, ties by rank: every placement is met in one order only.
-    pub canonical: bool,
-    /// An interval is not placed where another would fit wholly below it: that one could as well go first.
-    pub dominance: bool,
     /// A section (a time during which nothing begins or ends) must have room for all that is still to come, above the lowest offset
     /// any of it can have.
     pub section_bound: bool,
+    /// Where an interval cannot be the lowest of some that live in one section, because all of them above it would not fit, it is
+    /// lifted above the one that can end first (the not-first rule of scheduling).
+    pub not_first: bool,
+    /// What is not placed at its lowest offset must have something in the way there: otherwise it could be moved down.
+    pub dominance: bool,
+    /// Of intervals with the same life and size none is placed where another was passed over.
+    pub twins: bool,
     /// What has no neighbour in time left to place is solved apart from the rest, so a failure in one part does not repeat the others.
     pub decomposition: bool,
-    /// If an interval that nobody left overlaps leads to a failure, its offset was not the reason, and other choices at this node
-    /// would fail as well.
-    pub hatless: bool,
-    /// Where an interval cannot be the lowest of some that live in one section, because all of them above it would not fit, it is
-    /// lifted above the one that can end first (the not-first rule of scheduling). What is lifted above its support is not placed yet.
-    pub not_first: bool,
-    /// An interval that was passed over at its offset needs something new below it; it is lifted above what can end first of what is left.
-    pub passed_over: bool,
+    /// A choice that has no part in a failure is not made otherwise, because that would fail as well.
+    pub backjumps: bool,
+    /// What is left to place and how low it can lie are all that counts: if it failed once, it fails whatever lies below.
+    pub memory: bool,
 }
 
 impl Ideas {
     /// All of them.
     pub const ALL: Ideas = Ideas {
-        canonical: true,
-        dominance: true,
         section_bound: true,
-        decomposition: true,
-        hatless: true,
         not_first: true,
-        passed_over: true,
+        dominance: true,
+        twins: true,
+        decomposition: true,
+        backjumps: true,
+        memory: true,
     };
 }
 
@@ -74,15 +79,8 @@ pub fn search(
     ideas: Ideas,
     nodes: u64,
 ) -> Searched {
-    let mut search = Search::new(intervals, capacity.0, ranking, ideas, nodes);
-    let all: Vec<usize> = (0..intervals.len()).filter(|&index| !search.placed[index]).collect();
-    search.dirty.fill(true);
-    let outcome = if search.tighten(&all, 0, 0) { search.solve_parts(&all, 0, 0) } else { Outcome::Failed };
-    let verdict = match outcome {
-        Outcome::Solved => Verdict::Placed(search.offset.iter().map(|&offset| Offset(offset)).collect()),
-        Outcome::Failed => Verdict::Impossible,
-        Outcome::OutOfNodes => Verdict::GaveUp,
-    };
+    let mut search = Search::new(intervals, capacity.0, ideas);
+    let verdict = search.run(intervals, ranking, nodes);
     Searched { verdict, nodes: search.nodes }
 }
 
@@ -94,12 +92,12 @@ enum Outcome {
     OutOfNodes,
 }
 
-/// The state of a search.
-struct Search {
+/// The state of a search. What it learnt stays from run to run.
+pub(super) struct Search {
     capacity: u64,
     ideas: Ideas,
     limit: u64,
-    nodes: u64,
+    pub(super) nodes: u64,
     size: Vec<u64>,
     /// The sections each interval is live in, half-open.
     span: Vec<(usize, usize)>,
@@ -118,12 +116,23 @@ struct Search {
     dirty: Vec<bool>,
     /// For each section, the bytes still to be placed.
     remaining: Vec<u64>,
+    /// For each interval, the most bytes that are live at once during it.
+    total: Vec<u64>,
     /// Offsets to be put back on the way up.
-    trail: Vec<(usize, u64, u64)>,
+    trail: Vec<(usize, u64, u64, Levels)>,
+    /// For each placed interval, how many were placed before it.
+    level: Vec<usize>,
+    depth: usize,
+    /// For each interval, the levels from which its bound follows.
+    why: Vec<Levels>,
+    /// The levels from which the last failure followed.
+    conflict: Levels,
+    /// What is known to fail, as hashes.
+    failed: HashSet<u64>,
 }
 
 impl Search {
-    fn new(intervals: &[Interval], capacity: u64, ranking: Ranking, ideas: Ideas, limit: u64) -> Self {
+    pub(super) fn new(intervals: &[Interval], capacity: u64, ideas: Ideas) -> Self {
         let span = spans(intervals);
         let size: Vec<u64> = intervals.iter().map(|interval| interval.bytes.0).collect();
         // What takes no room lies at the start.
@@ -143,13 +152,19 @@ impl Search {
             // No offset is above what all sizes come to, so sums of offsets and sizes stay small.
             capacity: capacity.min(size.iter().sum()),
             ideas,
-            limit,
+            limit: 0,
             nodes: 0,
-            rank: ranks(intervals, &total, ranking),
+            rank: Vec::new(),
+            total,
             offset: vec![0; size.len()],
             bound: vec![0; size.len()],
-            dirty: vec![false; sections.len()],
+            dirty: vec![true; sections.len()],
             trail: Vec::new(),
+            level: vec![0; size.len()],
+            depth: 0,
+            why: vec![Levels::none(size.len()); size.len()],
+            conflict: Levels::none(size.len()),
+            failed: HashSet::new(),
             size,
             span,
             sections,
@@ -159,12 +174,30 @@ impl Search {
         }
     }
 
+    /// Searches with one ranking, for so many nodes more.
+    pub(super) fn run(&mut self, intervals: &[Interval], ranking: Ranking, nodes: u64) -> Verdict {
+        self.rank = ranks(intervals, &self.total, ranking);
+        self.limit = self.nodes + nodes;
+        let all: Vec<usize> = (0..self.size.len()).filter(|&index| !self.placed[index]).collect();
+        let mark = self.trail.len();
+        let outcome = if self.tighten(&all) { self.solve_parts(&all) } else { Outcome::Failed };
+        match outcome {
+            Outcome::Solved => Verdict::Placed(self.offset.iter().map(|&offset| Offset(offset)).collect()),
+            Outcome::Failed => Verdict::Impossible,
+            Outcome::OutOfNodes => {
+                self.rewind(mark);
+                self.dirty.fill(true);
+                Verdict::GaveUp
+            }
+        }
+    }
+
     /// Solves independent parts one after another; all must succeed.
-    fn solve_parts(&mut self, all: &[usize], lowest: u64, lowest_rank: usize) -> Outcome {
+    fn solve_parts(&mut self, all: &[usize]) -> Outcome {
         let parts = if self.ideas.decomposition { self.parts(all) } else { vec![all.to_vec()] };
         let mark = self.trail.len();
         for (index, part) in parts.iter().enumerate() {
-            let outcome = self.solve(part, lowest, lowest_rank);
+            let outcome = self.solve(part);
             if outcome != Outcome::Solved {
                 for solved in &parts[..index] {
                     self.unplace(solved);
@@ -176,96 +209,96 @@ impl Search {
         Outcome::Solved
     }
 
-    /// Places all of a part, each at or above `lowest`.
-    fn solve(&mut self, part: &[usize], lowest: u64, lowest_rank: usize) -> Outcome {
+    /// Places all of a part, unless it is known to fail.
+    fn solve(&mut self, part: &[usize]) -> Outcome {
         if part.is_empty() {
             return Outcome::Solved;
         }
-        for index in self.candidates(part, lowest, lowest_rank) {
+        let key = self.key(part);
+        if self.ideas.memory && self.failed.contains(&key) {
+            self.explain_part(part);
+            return Outcome::Failed;
+        }
+        let mark = self.trail.len();
+        let outcome = self.branch(part);
+        if outcome != Outcome::Solved {
+            self.rewind(mark);
+        }
+        if self.ideas.memory && outcome == Outcome::Failed {
+            self.failed.insert(key);
+        }
+        outcome
+    }
+
+    /// Places one after another interval at its offset, or passes it over, until all of a part is placed.
+    fn branch(&mut self, part: &[usize]) -> Outcome {
+        while let Some(index) = self.next(part) {
+            if self.offset[index] + self.size[index] > self.capacity {
+                self.conflict.clone_from(&self.why[index]);
+                return Outcome::Failed;
+            }
             if self.nodes >= self.limit {
                 return Outcome::OutOfNodes;
             }
             self.nodes += 1;
             let mark = self.trail.len();
-            self.place(index);
             let rest: Vec<usize> = part.iter().copied().filter(|&other| other != index).collect();
-            let (offset, rank) =
-                if self.ideas.canonical { (self.offset[index], self.rank[index]) } else { (0, 0) };
-            let holds =
-                self.offset[index] + self.size[index] <= self.capacity && self.tighten(&rest, offset, rank);
-            let outcome = if holds { self.solve_parts(&rest, offset, rank) } else { Outcome::Failed };
+            self.place(index);
+            let fits = self.tighten(&rest);
+            let outcome = if fits { self.solve_parts(&rest) } else { Outcome::Failed };
             if outcome == Outcome::Solved {
-                return Outcome::Solved;
-            }
-            let hatless = self.neighbours[index].iter().all(|&other| self.placed[other]);
-            self.unplace(&[index]);
-            self.rewind(mark);
-            if outcome == Outcome::OutOfNodes || (self.ideas.hatless && hatless && holds) {
                 return outcome;
             }
+            self.unplace(&[index]);
+            self.rewind(mark);
+            if outcome == Outcome::OutOfNodes {
+                return outcome;
+            }
+            if self.ideas.backjumps && !self.conflict.contains(self.depth) {
+                return Outcome::Failed;
+            }
+            self.conflict.remove(self.depth);
+            self.pass_over(index, part);
+            if !self.tighten(part) {
+                return Outcome::Failed;
+            }
         }
+        self.conflict.fill();
         Outcome::Failed
     }
 
-    /// What may be placed next, most promising first.
-    fn candidates(&self, part: &[usize], lowest: u64, lowest_rank: usize) -> Vec<usize> {
-        let open = |&index: &usize| match self.ideas.canonical {
-            true => (self.offset[index], self.rank[index]) >= (lowest, lowest_rank),
-            false => true,
+    /// What is known to fail fails because of its bounds and because of what it could lie on.
+    fn explain_part(&mut self, part: &[usize]) {
+        let mut conflict = std::mem::take(&mut self.conflict);
+        conflict.clear();
+        part.iter().for_each(|&index| self.explain_support(index, &mut conflict));
+        self.conflict = conflict;
+    }
+
+    /// Adds why an interval lies as high as it does, and why it cannot lie on what is placed.
+    fn explain_support(&self, index: usize, reason: &mut Levels) {
+        reason.add(&self.why[index]);
+        for &other in self.neighbours[index].iter().filter(|&&other| self.placed[other]) {
+            reason.insert(self.level[other]);
+        }
+    }
+
+    /// What is decided next: what can lie lowest on what is placed, so that nothing left can lie below it.
+    fn next(&self, part: &[usize]) -> Option<usize> {
+        let supported = part.iter().copied().filter(|&index| self.bound[index] == self.offset[index]);
+        supported.min_by_key(|&index| (self.offset[index], self.rank[index]))
+    }
+
+    /// A hash of what is left and how low it can lie.
+    fn key(&self, part: &[usize]) -> u64 {
+        let mix = |hash: u64, value: u64| {
+            let hash = (hash ^ value).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            hash ^ (hash >> 29)
         };
-        let ceiling = part.iter().map(|&index| self.offset[index] + self.size[index]).min();
-        let dominated = |&index: &usize| self.ideas.dominance && Some(self.offset[index]) >= ceiling;
-        let lifted = |&index: &usize| self.bound[index] > self.offset[index];
-        let mut candidates: Vec<usize> =
-            part.iter().copied().filter(open).filter(|index| !dominated(index) && !lifted(index)).collect();
-        candidates.sort_unstable_by_key(|&index| (self.offset[index], self.rank[index]));
-        candidates
-    }
-
-    /// Places an interval at its lowest offset and lifts its neighbours above it.
-    fn place(&mut self, index: usize) {
-        self.placed[index] = true;
-        let (first, end) = self.span[index];
-        for section in first..end {
-            self.remaining[section] -= self.size[index];
-            self.dirty[section] = true;
-        }
-        let top = self.offset[index] + self.size[index];
-        for neighbour in 0..self.neighbours[index].len() {
-            let other = self.neighbours[index][neighbour];
-            if !self.placed[other] && self.offset[other] < top {
-                self.trail.push((other, self.offset[other], self.bound[other]));
-                self.offset[other] = top;
-                self.raise(other, top);
-            }
-        }
-    }
-
-    /// Raises the bound of an interval; the caller remembers the old one.
-    fn raise(&mut self, index: usize, bound: u64) {
-        if bound > self.bound[index] {
-            self.bound[index] = bound;
-            let (first, end) = self.span[index];
-            self.dirty[first..end].fill(true);
-        }
-    }
-
-    fn unplace(&mut self, part: &[usize]) {
-        for &index in part {
-            self.placed[index] = false;
-            let (first, end) = self.span[index];
-            for section in first..end {
-                self.remaining[section] += self.size[index];
-            }
-        }
-    }
-
-    fn rewind(&mut self, mark: usize) {
-        while self.trail.len() > mark {
-            let (index, offset, bound) = self.trail.pop().expect("the trail is longer than the mark");
-            self.offset[index] = offset;
-            self.bound[index] = bound;
-        }
+        let one = |&index: &usize| {
+            mix(mix(mix(0x9e37_79b9_7f4a_7c15, index as u64), self.offset[index]), self.bound[index])
+        };
+        part.iter().map(one).fold(0, u64::wrapping_add)
     }
 
     /// Groups of intervals that have no time in common with those of another group.

@@ -11,10 +11,10 @@ pub(super) struct NoRoom;
 
 impl Search {
     /// Raises bounds until nothing changes; false if something has no room left.
-    pub(super) fn tighten(&mut self, part: &[usize], lowest: u64, lowest_rank: usize) -> bool {
+    pub(super) fn tighten(&mut self, part: &[usize]) -> bool {
         let (first, end) = self.reach(part);
         loop {
-            if self.ideas.canonical && self.lift_passed_over(part, lowest, lowest_rank).is_err() {
+            if self.lift_unsupported(part).is_err() {
                 return false;
             }
             let Some(section) = (first..end).find(|&section| self.dirty[section]) else { return true };
@@ -32,28 +32,44 @@ impl Search {
         ends.fold((usize::MAX, 0), |(first, end), span| (first.min(span.0), end.max(span.1)))
     }
 
-    /// Lifts what comes before the last placed interval in the order of placing: it will not be placed where it could be now.
-    fn lift_passed_over(&mut self, part: &[usize], lowest: u64, lowest_rank: usize) -> Result<(), NoRoom> {
-        for &index in part {
-            if (self.offset[index], self.rank[index]) >= (lowest, lowest_rank) {
+    /// What cannot lie on what is placed must lie on something that is left, and is lifted above what can end first of that. Gives the
+    /// interval that has no room.
+    fn lift_unsupported(&mut self, part: &[usize]) -> Result<(), NoRoom> {
+        for &index in part.iter() {
+            if self.bound[index] == self.offset[index] {
                 continue;
             }
-            self.lift(index, lowest)?;
-            if self.ideas.passed_over {
-                let open = self.neighbours[index].iter().filter(|&&other| !self.placed[other]);
-                let support = open.map(|&other| self.bound[other] + self.size[other]).min();
-                self.lift(index, support.ok_or(NoRoom)?)?;
+            let (mut support, mut lowest) = (u64::MAX, u64::MAX);
+            for &other in self.neighbours[index].iter().filter(|&&other| !self.placed[other]) {
+                support = support.min(self.bound[other] + self.size[other]);
+                lowest = lowest.min(self.bound[other]);
+            }
+            let free = self.ideas.dominance && lowest >= self.offset[index] + self.size[index];
+            if free || support > self.bound[index] {
+                let mut reason = std::mem::take(&mut self.conflict);
+                reason.clear();
+                self.explain_support(index, &mut reason);
+                for &other in self.neighbours[index].iter().filter(|&&other| !self.placed[other]) {
+                    reason.add(&self.why[other]);
+                }
+                self.conflict = reason;
+                if free || self.lift(index, support).is_err() {
+                    return Err(NoRoom);
+                }
             }
         }
         Ok(())
     }
 
+    /// Lifts an interval for the reason that was just written down; if it has no room there, that is the reason of the failure.
     fn lift(&mut self, index: usize, bound: u64) -> Result<(), NoRoom> {
-        if bound > self.bound[index] {
-            self.trail.push((index, self.offset[index], self.bound[index]));
-            self.raise(index, bound);
+        if bound.saturating_add(self.size[index]) > self.capacity {
+            return Err(NoRoom);
         }
-        if self.bound[index] + self.size[index] > self.capacity { Err(NoRoom) } else { Ok(()) }
+        self.remember(index);
+        self.why[index].clone_from(&self.conflict);
+        self.raise(index, bound);
+        Ok(())
     }
 
     fn tighten_section(&mut self, section: usize) -> Result<(), NoRoom> {
@@ -62,22 +78,34 @@ impl Search {
         if highest + self.remaining[section] <= self.capacity {
             return Ok(());
         }
-        if self.ideas.section_bound && !self.section_holds(section) {
-            return Err(NoRoom);
+        if self.ideas.section_bound {
+            self.check_section(section)?;
         }
         if self.ideas.not_first { self.lift_not_first(section) } else { Ok(()) }
     }
 
-    /// Whether all that cannot start below some offset fits above it, for every offset.
-    fn section_holds(&self, section: usize) -> bool {
+    /// All that cannot start below some offset must fit above it, for every offset.
+    fn check_section(&mut self, section: usize) -> Result<(), NoRoom> {
         let open = self.sections[section].iter().filter(|&&index| !self.placed[index]);
-        let mut starts: Vec<(u64, u64)> = open.map(|&index| (self.bound[index], self.size[index])).collect();
+        let mut starts: Vec<(u64, usize)> = open.map(|&index| (self.bound[index], index)).collect();
         starts.sort_unstable_by(|a, b| b.cmp(a));
         let mut above = 0;
-        starts.iter().all(|&(start, size)| {
-            above += size;
-            start + above <= self.capacity
-        })
+        for (position, &(start, index)) in starts.iter().enumerate() {
+            above += self.size[index];
+            if start + above > self.capacity {
+                self.explain(starts[..=position].iter().map(|&(_, index)| index));
+                return Err(NoRoom);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down why some intervals lie as high as they do.
+    fn explain(&mut self, indices: impl Iterator<Item = usize>) {
+        let mut reason = std::mem::take(&mut self.conflict);
+        reason.clear();
+        indices.for_each(|index| reason.add(&self.why[index]));
+        self.conflict = reason;
     }
 
     /// Of those that can end highest, the fewest that do not fit above an interval: one of them must lie below it.
@@ -95,7 +123,10 @@ impl Search {
             })
             .collect();
         for (position, &(end, index)) in ends.iter().enumerate() {
-            let room = self.capacity.checked_sub(end).ok_or(NoRoom)?;
+            let Some(room) = self.capacity.checked_sub(end) else {
+                self.explain(std::iter::once(index));
+                return Err(NoRoom);
+            };
             if sum - self.size[index] <= room {
                 continue;
             }
@@ -105,7 +136,10 @@ impl Search {
                 true => before,
                 false => sums.partition_point(|&sum| sum - self.size[index].min(sum) <= room),
             };
-            self.lift(index, ends[fewest].0)?;
+            if ends[fewest].0 > self.bound[index] {
+                self.explain(ends[..=fewest].iter().map(|&(_, index)| index).chain([index]));
+                self.lift(index, ends[fewest].0)?;
+            }
         }
         Ok(())
     }
