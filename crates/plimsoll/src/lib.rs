@@ -13,6 +13,7 @@
 //! ```
 
 mod batches;
+pub mod calibrate;
 pub mod data;
 mod eager_trainer;
 mod engine;
