@@ -22,12 +22,14 @@ mod job;
 mod lengths;
 mod over_budget;
 mod parts;
+mod profile_cache;
 pub mod replay;
 mod trainer;
 
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use job::{Job, JobError, Prepared};
 pub use over_budget::{OverBudget, Remedy};
+pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 
 pub use plimsoll_exec as exec;
