@@ -80,3 +80,27 @@ fn is_within(specimen: &Specimen, most: u64) -> bool {
     let work = work(&specimen.kind, &specimen.inputs, &outputs(specimen));
     work.flops.max(work.bytes) <= most
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quick_calibration_prices_every_class() {
+        let quick = Thoroughness { runs: 1, ..Thoroughness::quick() };
+        let mut heard = Vec::new();
+        let profile = calibrate(1, quick, |done, all| heard.push((done, all))).unwrap();
+        assert!(profile.is_sound(), "{profile:?}");
+        assert!(profile.calibrated);
+        assert_eq!((profile.threads, profile.machine), (1, machine()));
+        assert_eq!(heard.last(), Some(&(heard.len(), heard.len())));
+    }
+
+    #[test]
+    fn specimens_take_little_memory() {
+        for one in specimens() {
+            let peak = bench::peak(&one, 2);
+            assert!(peak < plimsoll_trace::Bytes::mib(200), "{} needs {peak}", one.kind.name());
+        }
+    }
+}

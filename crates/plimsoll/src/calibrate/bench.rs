@@ -119,3 +119,9 @@ fn index_limit(specimen: &Specimen) -> usize {
         _ => 2,
     }
 }
+
+/// The memory that a specimen takes.
+#[cfg(test)]
+pub(super) fn peak(specimen: &Specimen, threads: usize) -> plimsoll_trace::Bytes {
+    planned(specimen, threads).0.plan().peak
+}
