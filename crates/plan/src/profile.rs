@@ -73,8 +73,10 @@ impl Profile {
 }
 
 impl Cost {
-    /// From prices in the order of [`Effort::terms`].
-    pub fn from_prices([op, flop, cached_byte, memory_byte]: [f64; 4]) -> Self {
+    /// From prices in the order of [`Effort::terms`], rounded to four digits: no more are known, and these survive a trip through text.
+    pub fn from_prices(prices: [f64; 4]) -> Self {
+        let rounded = |price: f64| format!("{price:.3e}").parse().unwrap_or(price);
+        let [op, flop, cached_byte, memory_byte] = prices.map(rounded);
         Self { op, flop, cached_byte, memory_byte }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn profile() -> Profile {
     let price = |rate: f64| if rate > 0.0 { 1e-9 / rate } else { 0.0 };
     let costs = RATES.iter().map(|&(class, rates)| {
         let [flop, cached_byte, memory_byte] = rates.map(price);
-        (class, Cost { op: OP, flop, cached_byte, memory_byte })
+        (class, Cost::from_prices([OP, flop, cached_byte, memory_byte]))
     });
     let machine = "typical, not measured".to_string();
     Profile { machine, threads: 1, calibrated: false, costs: costs.collect() }
