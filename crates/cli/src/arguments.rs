@@ -239,9 +239,6 @@ pub struct Calibrate {
     /// Threads that kernels run on [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Measure only small ops, in about a second; less exact for large ones
-    #[arg(long)]
-    pub quick: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,

@@ -8,7 +8,7 @@ use plimsoll::ProfileCache;
 use plimsoll::calibrate::{Thoroughness, calibrate};
 use plimsoll::plan::Profile;
 use serde_json::{Value, json};
-use std::io::IsTerminal;
+use std::io::{Error, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,9 +20,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let hint = "set HOME, or XDG_CACHE_HOME to a directory that can be written".to_string();
         Failure::usage("there is no directory to keep the profile in", Some(hint))
     })?;
-    let thoroughness = if arguments.quick { Thoroughness::quick() } else { Thoroughness::default() };
+    let unwritable = |error: Error| {
+        let hint = "XDG_CACHE_HOME names another place for it".to_string();
+        Failure::usage(format!("cannot write to {}: {error}", cache.directory().display()), Some(hint))
+    };
+    cache.check_writable().map_err(unwritable)?;
     let bar = progress(threads);
-    let measured = calibrate(threads, thoroughness, |done, all| {
+    let measured = calibrate(threads, Thoroughness::default(), |done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     });
@@ -33,10 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         hint: Some(refused.hint()),
         code: 1,
     })?;
-    let path = cache.store(&profile).map_err(|error| {
-        let hint = "XDG_CACHE_HOME names another place for it".to_string();
-        Failure::usage(format!("cannot write to {}: {error}", cache.directory().display()), Some(hint))
-    })?;
+    let path = cache.store(&profile).map_err(unwritable)?;
     match arguments.json {
         true => println!("{:#}", as_json(&profile, &path)),
         false => println!("{}\n\nwrote {}", as_text(&profile), path.display()),

@@ -62,11 +62,12 @@ impl Profile {
         self.seconds(&op.kind, &types(&op.inputs), &types(&op.outputs))
     }
 
-    /// Whether it can be used: every class has prices, none is negative or infinite, and every op takes some time.
+    /// Whether it can be used: every class has prices, none is negative or infinite, and larger ops take longer.
     pub fn is_sound(&self) -> bool {
         let sound = |cost: &Cost| {
             let prices = cost.prices();
-            prices.iter().all(|price| price.is_finite() && *price >= 0.0) && prices.iter().sum::<f64>() > 0.0
+            prices.iter().all(|price| price.is_finite() && *price >= 0.0)
+                && prices[1..].iter().sum::<f64>() > 0.0
         };
         Class::ALL.iter().all(|class| self.costs.get(class).is_some_and(sound))
     }
@@ -120,9 +121,9 @@ mod tests {
             absurd.costs.insert(Class::Product, Cost { op: price, ..Default::default() });
             assert!(!absurd.is_sound(), "{price}");
         }
-        let mut free = Profile::default();
-        free.costs.insert(Class::Product, Cost::default());
-        assert!(!free.is_sound());
+        let mut constant = Profile::default();
+        constant.costs.insert(Class::Product, Cost { op: 1e-6, ..Default::default() });
+        assert!(!constant.is_sound());
     }
 
     #[test]

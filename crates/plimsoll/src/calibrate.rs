@@ -20,15 +20,8 @@ use std::collections::BTreeMap;
 pub struct Thoroughness {
     /// How often each specimen is run.
     pub runs: usize,
-    /// Specimens with more flops or bytes than this are left out.
+    /// Specimens with more flops or bytes than this are left out; fewer make a profile that is worse for large ops.
     pub most_work: u64,
-}
-
-impl Thoroughness {
-    /// Small ops only, in about a second: less exact for large ones.
-    pub fn quick() -> Self {
-        Self { runs: 2, most_work: 10_000_000 }
-    }
 }
 
 impl Default for Thoroughness {
@@ -87,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_quick_calibration_prices_every_class() {
-        let quick = Thoroughness { runs: 1, ..Thoroughness::quick() };
+        let quick = Thoroughness { runs: 1, most_work: 10_000_000 };
         let mut heard = Vec::new();
         let profile = calibrate(1, quick, |done, all| heard.push((done, all))).unwrap();
         assert!(profile.is_sound(), "{profile:?}");

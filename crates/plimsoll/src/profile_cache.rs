@@ -73,6 +73,14 @@ impl ProfileCache {
         }
     }
 
+    /// Makes the directory and sees whether files can be written there; worth asking before measuring.
+    pub fn check_writable(&self) -> io::Result<()> {
+        std::fs::create_dir_all(&self.directory)?;
+        let probe = self.directory.join(format!("probe.{}.new", std::process::id()));
+        write_whole(&probe, "")?;
+        std::fs::remove_file(probe)
+    }
+
     /// Writes a profile and says where. The file is there whole or not at all.
     pub fn store(&self, profile: &Profile) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.directory)?;
@@ -127,12 +135,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = ProfileCache::new(directory.path().join("deep"));
         assert!(cache.load(2).unwrap().is_none());
+        cache.check_writable().unwrap();
         let path = cache.store(&profile(2)).unwrap();
         assert_eq!(path, cache.path(2));
         assert_eq!(cache.load(2).unwrap(), Some(profile(2)));
         assert!(cache.load(3).unwrap().is_none());
         let left: Vec<_> = std::fs::read_dir(cache.directory()).unwrap().collect();
         assert_eq!(left.len(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_place_that_is_a_file_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(ProfileCache::new(file.path()).check_writable().is_err());
+        assert!(ProfileCache::new(file.path()).store(&profile(1)).is_err());
     }
 
     #[test]

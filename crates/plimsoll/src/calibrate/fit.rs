@@ -17,7 +17,8 @@ pub(super) struct Measured {
 pub(super) fn fit(measured: &[Measured]) -> Cost {
     let rows: Vec<[f64; TERMS]> =
         measured.iter().map(|one| one.effort.terms().map(|quantity| quantity / one.seconds)).collect();
-    let choices = (1..1usize << TERMS).filter_map(|choice| solve(&rows, choice));
+    // The first term, an op's own price, is never alone: larger ops always take longer.
+    let choices = (2..1usize << TERMS).filter_map(|choice| solve(&rows, choice));
     let best = choices.min_by(|a, b| error(&rows, a).total_cmp(&error(&rows, b)));
     Cost::from_prices(best.unwrap_or_default())
 }
