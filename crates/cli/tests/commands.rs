@@ -430,3 +430,17 @@ fn a_layout_problem_is_placed_and_drawn() {
     fails(&command, 2, &["line 1", "empty"]);
     fails("place nowhere.csv", 2, &["cannot read nowhere.csv"]);
 }
+
+#[test]
+fn calibrating_asks_for_a_place_before_it_measures() {
+    let calibrate = |home: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["calibrate", "--threads", "1"]).env("XDG_CACHE_HOME", home).output().unwrap()
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let refused = calibrate(file.path().to_str().unwrap());
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("cannot write to") && told.contains("hint: XDG_CACHE_HOME"), "{told}");
+    assert!(!told.contains("measuring"), "{told}");
+}
