@@ -1,4 +1,4 @@
-//! The profile that is used where none was measured: one thread of an AMD EPYC with AVX-512, rounded. Proportions between ops are about
+//! The profile that is used where none was measured: set by hand after figures of one thread of an AMD EPYC. Proportions between ops are about
 //! right on other processors, too; times are not.
 
 use super::{Class, Cost, Profile};
