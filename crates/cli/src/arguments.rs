@@ -31,6 +31,8 @@ pub enum Command {
     Place(Place),
     /// Show the devices, their limits and what is free of them
     Devices(Devices),
+    /// Measure how fast this machine runs each class of ops, once, so that times can be predicted
+    Calibrate(Calibrate),
     /// List the models that can be named
     Zoo(Zoo),
 }
@@ -274,6 +276,20 @@ pub struct Replay {
     /// Whether bfc grows region by region (on) or takes its whole limit at once (off, TensorFlow's default on a GPU)
     #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, value_parser = ["on", "off"])]
     pub growth: String,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `plimsoll calibrate`
+///
+/// Runs small and large ops of every class for some seconds and keeps their prices in $XDG_CACHE_HOME/plimsoll or
+/// ~/.cache/plimsoll, one file a number of threads. Best done while nothing else runs.
+#[derive(Args)]
+pub struct Calibrate {
+    /// Threads that kernels run on [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,

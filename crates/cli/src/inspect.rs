@@ -6,7 +6,7 @@ use crate::table::Table;
 use crate::{chart, specification};
 use plimsoll::graph::Role;
 use plimsoll::plan::{Options, Usage};
-use plimsoll::{Bytes, Job, Prepared};
+use plimsoll::{Bytes, Job, Prepared, cached_profile};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -37,6 +37,11 @@ pub fn job(step: &Step, data: Option<&str>) -> Result<Job, Failure> {
     job.optimizer = step.optimizer;
     job.loss = step.loss;
     job.threads = step.threads.map_or(job.threads, usize::from);
+    let (profile, stale) = cached_profile(job.threads);
+    job.profile = profile;
+    if let Some(stale) = stale {
+        eprintln!("note: {stale}");
+    }
     Ok(job)
 }
 

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done or fits, 1 does not fit or found a problem, 2 bad usage or input.
 
 mod arguments;
+mod calibrate;
 mod chart;
 mod devices;
 mod failure;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),
     };
     match result {

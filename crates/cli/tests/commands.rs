@@ -458,3 +458,17 @@ fn a_layout_problem_is_placed_in_pages() {
     fails(&format!("{command} --alignment 256"), 2, &["--page-size"]);
     fails(&format!("{command} --page-size 4KiB --capacity 4KiB"), 2, &["cannot be used with"]);
 }
+
+#[test]
+fn calibrating_asks_for_a_place_before_it_measures() {
+    let calibrate = |home: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["calibrate", "--threads", "1"]).env("XDG_CACHE_HOME", home).output().unwrap()
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let refused = calibrate(file.path().to_str().unwrap());
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("cannot write to") && told.contains("hint: XDG_CACHE_HOME"), "{told}");
+    assert!(!told.contains("measuring"), "{told}");
+}

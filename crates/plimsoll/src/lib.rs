@@ -13,6 +13,7 @@
 //! ```
 
 mod batches;
+pub mod calibrate;
 pub mod data;
 mod eager_trainer;
 mod engine;
@@ -24,6 +25,7 @@ mod over_budget;
 mod parts;
 mod plan_file;
 mod prepared;
+mod profile_cache;
 pub mod replay;
 mod trainer;
 
@@ -33,6 +35,7 @@ pub use job::{Job, JobError};
 pub use over_budget::{OverBudget, Remedy};
 pub use plan_file::{PartFile, PlanFile, PlanFileError};
 pub use prepared::{Evaluation, Part, Prepared, Updates};
+pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 
 pub use plimsoll_exec as exec;

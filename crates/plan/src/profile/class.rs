@@ -5,6 +5,9 @@ use plimsoll_graph::{OpKind, TensorType};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// A product with fewer rows, or fewer terms in a sum, is thin.
+const THIN: usize = 16;
+
 /// Declares the classes once, with the names they have in files and tables.
 macro_rules! classes {
     ($($(#[$doc:meta])* $class:ident = $name:literal,)*) => {
@@ -32,6 +35,8 @@ macro_rules! classes {
 classes! {
     /// Matrix products, and convolutions and image gradients that are one: 1x1 without strides.
     Product = "matrix product",
+    /// Products with so few rows, or so few terms in a sum, that moving the factors is what takes time.
+    ThinProduct = "thin matrix product",
     /// Convolutions that gather windows.
     Convolution = "convolution",
     /// Transposed convolutions: gradients by the image, and upsampling.
@@ -62,6 +67,8 @@ classes! {
     Exponential = "exponential",
     /// Functions with a hyperbolic tangent, a logarithm or a power.
     Tanh = "tanh and logarithm",
+    /// The exact GELU and its derivative.
+    Gelu = "gelu",
     /// What stretches an operand.
     Stretching = "stretching",
     /// Softmax, cross-entropy and their gradients, a row at a time.
@@ -94,10 +101,10 @@ impl Class {
     /// The class of an op, or none for a view, which runs nothing.
     pub fn of(kind: &OpKind, inputs: &[TensorType]) -> Option<Self> {
         let class = match kind {
-            OpKind::MatMul(_) => Self::Product,
-            OpKind::Conv2d(_) if pointwise(kind, inputs) => Self::Product,
+            OpKind::MatMul(op) => of_product(&inputs[0], op.transpose_a),
+            OpKind::Conv2d(_) if pointwise(kind, inputs) => of_product(&inputs[0], false),
             OpKind::Conv2d(_) => Self::Convolution,
-            OpKind::TransposedConv2d(_) if pointwise(kind, inputs) => Self::Product,
+            OpKind::TransposedConv2d(_) if pointwise(kind, inputs) => of_product(&inputs[0], false),
             OpKind::TransposedConv2d(_) => Self::ImageGradient,
             OpKind::Conv2dFilterGradient(_) if pointwise(kind, inputs) => Self::PointwiseFilterGradient,
             OpKind::Conv2dFilterGradient(_) => Self::FilterGradient,
@@ -139,7 +146,8 @@ impl Class {
     /// Whether its time depends on what it computes, and not only on what it moves.
     pub fn computes(self) -> bool {
         match self {
-            Self::Product | Self::Convolution | Self::ImageGradient | Self::FilterGradient => true,
+            Self::Product | Self::ThinProduct | Self::Convolution | Self::ImageGradient => true,
+            Self::FilterGradient | Self::Gelu => true,
             Self::PointwiseFilterGradient | Self::Depthwise | Self::DepthwiseImageGradient => true,
             Self::DepthwiseFilterGradient | Self::Attention | Self::AttentionGradient => true,
             Self::Recurrence | Self::RecurrenceGradient | Self::Exponential | Self::Tanh => true,
@@ -155,6 +163,13 @@ impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// The class of a product, by the extents of its left factor.
+fn of_product(left: &TensorType, transposed: bool) -> Class {
+    let [first, last] = [left.shape.rows(), left.shape.last()];
+    let (rows, sum) = if transposed { (last, first) } else { (first, last) };
+    if rows.min(sum) < THIN { Class::ThinProduct } else { Class::Product }
 }
 
 /// How the filter of a convolution, or of a gradient of one, moves over its images; none for other ops.
@@ -189,7 +204,8 @@ fn of_function(function: Unary) -> Class {
         Unary::LeakyRelu(_) | Unary::HardSigmoid | Unary::HardSwish | Unary::Huber(_) => Class::Piecewise,
         Unary::Sqrt | Unary::Rsqrt => Class::Piecewise,
         Unary::Elu(_) | Unary::Sigmoid | Unary::Swish | Unary::Exp => Class::Exponential,
-        Unary::Tanh | Unary::Gelu | Unary::GeluTanh | Unary::Log | Unary::PowerScalar(_) => Class::Tanh,
+        Unary::Tanh | Unary::GeluTanh | Unary::Log | Unary::PowerScalar(_) => Class::Tanh,
+        Unary::Gelu => Class::Gelu,
     }
 }
 
@@ -204,6 +220,7 @@ fn of_derivative(function: Unary) -> Class {
         Unary::LeakyRelu(_) | Unary::HardSigmoid | Unary::HardSwish | Unary::Huber(_) => Class::Piecewise,
         Unary::Sqrt | Unary::Rsqrt => Class::Piecewise,
         Unary::Swish => Class::Exponential,
-        Unary::Gelu | Unary::GeluTanh | Unary::PowerScalar(_) => Class::Tanh,
+        Unary::GeluTanh | Unary::PowerScalar(_) => Class::Tanh,
+        Unary::Gelu => Class::Gelu,
     }
 }
