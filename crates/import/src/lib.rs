@@ -2,4 +2,5 @@
 
 pub mod bfctrace;
 mod gzip;
+pub mod oomlog;
 pub mod recording;
