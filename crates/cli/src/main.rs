@@ -5,23 +5,25 @@
 mod arguments;
 mod chart;
 mod devices;
+mod diagnose;
 mod failure;
 mod inspect;
 mod place;
 mod replay;
 mod specification;
-mod table;
 mod train;
 mod zoo;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use plimsoll::report::table;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
