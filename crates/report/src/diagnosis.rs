@@ -76,8 +76,9 @@ impl Diagnosis {
     fn of(dump: Dump, growth: Option<Growth>) -> Self {
         let balance = Balance::of(&dump);
         let kind = balance.kind(&dump);
-        let findings = findings::find(&dump, &balance, growth);
+        let mut findings = findings::find(&dump, &balance, growth);
         let reason = findings::reason(kind, &findings, &balance);
+        findings.sort_by_key(|finding| finding.reason != reason);
         let remedies = remedies::find(&dump, &balance, &findings, reason);
         let summary = summary::lines(&dump, &balance, kind, reason, &findings, &remedies);
         Self { dump, kind, reason, findings, remedies, summary }
@@ -110,10 +111,13 @@ impl Balance {
         // What others hold cannot be reserved, whatever the limit says.
         let unreserved = bytes(dump.device_free)
             .map_or(left, |free| if dump.limit.is_some() { left.min(free) } else { free });
-        let unused = || bytes(dump.limit)?.checked_sub(bytes(dump.in_use)?);
-        let free = match dump.pool {
-            Some(_) => bytes(dump.free).map(|free| free.saturating_add(unreserved)),
-            None => unused().or(bytes(dump.free)),
+        let known = |figure: Option<Figure>| bytes(figure.filter(|figure| !figure.at_least));
+        let unused = || known(dump.limit)?.checked_sub(known(dump.in_use)?);
+        let unused =
+            || unused().map(|unused| known(dump.device_free).map_or(unused, |free| unused.min(free)));
+        let free = match known(dump.pool) {
+            Some(_) => known(dump.free).map(|free| free.saturating_add(unreserved)),
+            None => unused().or(known(dump.free)),
         };
         Self { request: bytes(dump.request), reachable: free, unreserved }
     }

@@ -153,7 +153,7 @@ pub struct Holder {
 impl Dump {
     /// What could still be reserved from the device without passing the limit.
     pub fn unreserved(&self) -> Option<Figure> {
-        Some(self.limit?.minus(self.pool?))
+        Some(self.limit?.minus(self.pool.filter(|pool| !pool.at_least)?))
     }
 
     /// All chunks, region by region.

@@ -69,6 +69,11 @@ pub(crate) fn rebuild(dump: &mut Dump, listing: Listing, said: Said) {
     }
     dump.pool = pool(dump, &listed, &said);
     dump.in_use = in_use(dump, &listed, &said);
+    if let (Some(pool), Some(in_use)) = (&mut dump.pool, dump.in_use)
+        && pool.at_least
+    {
+        pool.bytes = pool.bytes.max(in_use.bytes);
+    }
     dump.limit = limit(dump, &said);
     dump.free = free(dump, &listed);
     dump.largest_free = largest_free(dump, &listed, &said);
@@ -232,8 +237,12 @@ fn requested(bins: &[Bin]) -> Option<Figure> {
     bins_total(bins, |bin| bin.requested)
 }
 
+/// How many bins TensorFlow prints, empty or not.
+const BINS: usize = 21;
+
 fn bins_total(bins: &[Bin], of: impl Fn(&Bin) -> Figure) -> Option<Figure> {
-    bins.iter().map(of).reduce(Figure::plus)
+    let total = bins.iter().map(of).reduce(Figure::plus)?;
+    Some(Figure { at_least: total.at_least || bins.len() < BINS, ..total })
 }
 
 /// What a reader of the dump should know to be absent.
@@ -266,6 +275,8 @@ fn name_missing(dump: &mut Dump, listed: &Listed) {
             "where regions begin: chunks that do not touch are taken for regions".to_string(),
         );
     }
+    let bins = dump.bins.len();
+    say((1..BINS).contains(&bins), format!("{} of {BINS} bins", BINS.saturating_sub(bins)));
     say(dump.bins.is_empty(), "the bins, which tell how much of the chunks was really asked for".to_string());
     dump.missing.extend(missing);
 }

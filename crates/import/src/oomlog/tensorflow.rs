@@ -95,7 +95,8 @@ impl Open {
         self.dump.allocator = allocator(before).or(self.dump.allocator.take());
         let (asked, after) = size(rest)?;
         let rounded = find(after, b"(rounded to ").and_then(number).map(|(bytes, _)| Figure::exact(bytes));
-        self.dump.request = Some(asked.better(rounded));
+        // What the allocator looks for is the rounded request.
+        self.dump.request = rounded.or(Some(asked));
         let op = find(after, b"requested by op ").map(|name| text_until(name, b" \\\"\r"));
         self.dump.op = op.filter(|name| !name.is_empty());
         Some(())

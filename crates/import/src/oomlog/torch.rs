@@ -78,7 +78,8 @@ fn read_pool(dump: &mut Dump, text: &[u8]) {
 /// What follows from the rest, and what does not.
 fn complete(dump: &mut Dump) {
     if dump.others.is_none()
-        && let (Some(capacity), Some(pool), Some(free)) = (dump.capacity, dump.pool, dump.device_free)
+        && let (Some(capacity), Some(pool), Some(free)) =
+            (dump.capacity, dump.pool.or(dump.in_use), dump.device_free)
     {
         dump.others = Some(capacity.minus(pool).minus(free));
     }

@@ -180,11 +180,12 @@ fn unlisted_pieces(dump: &Dump, balance: &Balance, free: u64) -> Option<Finding>
 fn in_surplus(dump: &Dump, balance: &Balance) -> Option<Finding> {
     let Surplus { bytes, worst, certain } = surplus(dump)?;
     let short = balance.short();
-    let decisive = short.is_some_and(|short| short > 0 && bytes >= short);
     // A granule here and there is no cause.
-    if bytes < 1 << 20 && !decisive || bytes == 0 {
+    let much = dump.in_use.is_some_and(|in_use| bytes >= in_use.bytes / 20);
+    if bytes < 1 << 20 && !much || bytes == 0 {
         return None;
     }
+    let decisive = much && short.is_some_and(|short| short > 0 && bytes >= short);
     let mut text = format!(
         "{} of what is in use was never asked for: chunks are larger than their requests",
         print(bytes)
@@ -204,13 +205,15 @@ fn in_surplus(dump: &Dump, balance: &Balance) -> Option<Finding> {
 
 fn in_tails(dump: &Dump, balance: &Balance) -> Option<Finding> {
     let regions = dump.regions.len();
-    if regions < 2 && balance.unreserved == 0 || regions == 0 {
+    if regions < 2 && balance.unreserved == 0 || !dump.is_complete() {
         return None;
     }
     let (tails, count) = pieces::tails(dump);
     let joined = pieces::largest_joined(dump, balance.unreserved);
     let largest = dump.largest_free.map_or(0, |largest| largest.bytes);
-    let decisive = balance.request.is_some_and(|request| largest < request && request <= joined);
+    // Borders are all that is in the way where the ends of regions and what is not reserved would do.
+    let borders = joined.max(tails.saturating_add(balance.unreserved));
+    let decisive = balance.request.is_some_and(|request| largest < request && request <= borders);
     let stranded = stranded(dump, balance.request.unwrap_or(0));
     if tails + balance.unreserved == 0 {
         return None;
@@ -225,7 +228,8 @@ fn in_tails(dump: &Dump, balance: &Balance) -> Option<Finding> {
     if balance.unreserved > 0 {
         text += &format!(", {} of the limit are not reserved", print(balance.unreserved));
     }
-    text += &format!("; in one region the largest free block would be {}", print(joined));
+    text +=
+        &format!("; with the same chunks in one region the largest free block would be {}", print(joined));
     Some(Finding {
         reason: Reason::RegionTails,
         bytes: joined.saturating_sub(largest),
@@ -286,7 +290,9 @@ fn leak(dump: &Dump, balance: &Balance, growth: Option<Growth>) -> Option<Findin
     let crowd = dump.sizes.iter().max_by_key(|size| size.bytes.saturating_mul(size.count))?;
     let bytes = crowd.bytes.saturating_mul(crowd.count);
     let in_use = dump.in_use?.bytes;
-    if crowd.count < 100 || bytes < in_use / 2 || crowd.bytes < 4096 {
+    // The steps of a loop over time keep one each, too, and that is no leak.
+    let loops = dump.op.as_ref().is_some_and(|op| op.contains("while") || op.contains("gradient"));
+    if crowd.count < 100 || bytes < in_use / 10 * 9 || crowd.bytes < 4096 || loops {
         return None;
     }
     let same = balance.request == Some(crowd.bytes);

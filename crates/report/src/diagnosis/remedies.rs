@@ -29,7 +29,6 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, findings: &[Finding], reason:
         others(dump, findings),
         leak(dump, reason),
         one_region(dump, balance),
-        compaction(balance),
         own_pages(dump, balance),
         splitting(dump, balance),
         planned(dump, balance),
@@ -37,6 +36,7 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, findings: &[Finding], reason:
         smaller_batch(dump, balance, reason),
         higher_limit(dump, balance),
         weights(dump, reason, findings),
+        compaction(balance),
     ];
     let mut remedies: Vec<Remedy> = found.into_iter().flatten().collect();
     remedies.sort_by_key(|remedy| match remedy.enough {
@@ -72,16 +72,17 @@ fn one_region(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     }
     let joined = pieces::largest_joined(dump, balance.unreserved);
     let best = balance.reachable?;
-    let why = format!("the same chunks without borders between regions, at least (at best {})", print(best));
     let limit = dump.limit.map(|limit| limit.bytes);
-    Some(by_block(
-        "one_region",
-        "one region instead of growth",
-        balance.request?,
-        joined,
-        why,
-        code::one_region(limit),
-    ))
+    let why = "the same chunks without borders between regions".to_string();
+    let request = balance.request?;
+    let mut remedy =
+        by_block("one_region", "one region instead of growth", request, joined, why, code::one_region(limit));
+    if joined < request && request <= best {
+        // Chunks would lie elsewhere then; only a replay of the run could tell.
+        remedy.enough = None;
+        remedy.text += &format!(", at best {} where chunks come to lie side by side", print(best));
+    }
+    Some(remedy)
 }
 
 fn own_pages(dump: &Dump, balance: &Balance) -> Option<Remedy> {
@@ -192,12 +193,12 @@ fn less(balance: &Balance, dump: &Dump) -> Option<Remedy> {
 /// The largest batch whose request would fit as the pool lies, if the first extent is the batch.
 fn smaller_batch(dump: &Dump, balance: &Balance, reason: Reason) -> Option<Remedy> {
     let batch = *dump.shape.first().filter(|_| dump.shape.len() > 1)?;
-    let ours = !matches!(reason, Reason::Weights | Reason::Optimizer)
-        && !dump.op.as_ref().is_some_and(|op| op.starts_with("adam"));
+    let weight =
+        matches!(reason, Reason::Weights | Reason::Optimizer) || is_weight(&dump.shape, dump.op.as_deref());
     let request = balance.request?;
     let room = dump.largest_free?.bytes.max(balance.unreserved);
     let fitting = (u128::from(batch) * u128::from(room) / u128::from(request.max(1))) as u64;
-    if !ours || batch < 4 || fitting == 0 || fitting >= batch {
+    if weight || batch < 4 || fitting == 0 || fitting >= batch {
         return None;
     }
     let text = format!(
@@ -213,6 +214,17 @@ fn smaller_batch(dump: &Dump, balance: &Balance, reason: Reason) -> Option<Remed
         text,
         code: code::smaller_batch(batch, fitting),
     })
+}
+
+/// Whether a tensor looks like a weight or its gradient: `[3, 3, 512, 512]`, or `[4096, 4096]` for an op that makes or updates weights.
+fn is_weight(shape: &[u64], op: Option<&str>) -> bool {
+    let op = op.unwrap_or_default();
+    let updates = ["adam", "sgd", "rmsprop", "BackpropFilter", "MatMul_1", "Random", "AddV2", "Mul", "Fill"];
+    match shape {
+        [height, width, _, _] => height == width && *height <= 11,
+        [_, _] => updates.iter().any(|name| op.contains(name)),
+        _ => false,
+    }
 }
 
 fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {

@@ -15,7 +15,7 @@ pub(crate) fn lines(
     findings: &[Finding],
     remedies: &[Remedy],
 ) -> [String; 3] {
-    [happened(dump, balance), why(kind, reason, findings, balance), helps(remedies)]
+    [happened(dump, balance), why(dump, kind, reason, findings, balance), helps(remedies)]
 }
 
 fn happened(dump: &Dump, balance: &Balance) -> String {
@@ -40,7 +40,7 @@ fn happened(dump: &Dump, balance: &Balance) -> String {
     format!("{asked}{state}{largest}.")
 }
 
-fn why(kind: Kind, reason: Reason, findings: &[Finding], balance: &Balance) -> String {
+fn why(dump: &Dump, kind: Kind, reason: Reason, findings: &[Finding], balance: &Balance) -> String {
     let text = findings.iter().find(|finding| finding.reason == reason).map(|finding| finding.text.as_str());
     let rest = text.map_or(String::new(), |text| format!(" ({})", reason.title()) + ": " + text);
     let short = balance.short().filter(|short| *short > 0 && reason != Reason::TooBig);
@@ -48,14 +48,22 @@ fn why(kind: Kind, reason: Reason, findings: &[Finding], balance: &Balance) -> S
     match kind {
         Kind::Fragmentation => format!("The memory was there, but in pieces{rest}."),
         Kind::Exhaustion => format!("There was not enough memory{short}{rest}."),
-        Kind::Unknown => {
-            format!("The report does not say enough to tell whether memory was short or in pieces{rest}.")
-        }
+        Kind::Unknown => match (dump.limit, dump.in_use) {
+            (Some(limit), Some(in_use)) if !in_use.at_least => format!(
+                "{} were not in use: a request below that failed because memory was in pieces, a larger one because it was short{rest}.",
+                print(limit.bytes.saturating_sub(in_use.bytes))
+            ),
+            _ => {
+                format!("The report does not say enough to tell whether memory was short or in pieces{rest}.")
+            }
+        },
     }
 }
 
 fn helps(remedies: &[Remedy]) -> String {
-    let name = |remedy: &Remedy| remedy.title.clone();
+    // Nobody can order a compaction; it is a yardstick.
+    let remedies: Vec<&Remedy> = remedies.iter().filter(|remedy| remedy.key != "compaction").collect();
+    let name = |remedy: &&Remedy| remedy.title.clone();
     let enough: Vec<String> =
         remedies.iter().filter(|remedy| remedy.enough == Some(true)).take(3).map(name).collect();
     let may: Vec<String> =

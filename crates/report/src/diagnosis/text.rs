@@ -39,7 +39,7 @@ fn figures(dump: &Dump) -> String {
         ("device", dump.capacity),
         ("held by others", dump.others),
     ];
-    let mut table = Table::new(["", "", "bytes", ""]).right(1).right(2);
+    let mut table = Table::new(["evidence", "size", "bytes", ""]).right(1).right(2);
     for (name, figure) in rows {
         if let Some(figure) = figure {
             table.row([
@@ -50,7 +50,7 @@ fn figures(dump: &Dump) -> String {
             ]);
         }
     }
-    table.print().trim_start().to_string()
+    table.print()
 }
 
 /// How well a figure is known, where that is not to the byte.
