@@ -2,11 +2,11 @@
 
 use crate::arguments::Diagnose;
 use crate::failure::Failure;
-use plimsoll::import::oomlog::{self, Log};
+use plimsoll::import::evidence::{self, EvidenceError};
+use plimsoll::import::oomlog::Log;
 use plimsoll::report::diagnosis::{self, Diagnosis, html, json, text};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::Read;
 use std::process::ExitCode;
 
 /// How many reports are printed in full.
@@ -40,16 +40,12 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
 }
 
 fn read(path: &str) -> Result<Log, Failure> {
-    let failed = |error: std::io::Error| Failure::usage(format!("cannot read {path}: {error}"), None);
+    let name = if path == "-" { "standard input" } else { path };
+    let failed = |error: EvidenceError| Failure::usage(format!("{name}: {error}"), None);
     match path {
-        "-" => read_any(std::io::stdin().lock()),
-        _ => read_any(File::open(path).map_err(failed)?),
+        "-" => evidence::read(std::io::stdin().lock()).map_err(failed),
+        _ => evidence::read(File::open(path).map_err(|error| failed(error.into()))?).map_err(failed),
     }
-    .map_err(failed)
-}
-
-fn read_any(input: impl Read) -> std::io::Result<Log> {
-    oomlog::read(input)
 }
 
 fn as_text(diagnoses: &[Diagnosis], skipped: u64) -> String {

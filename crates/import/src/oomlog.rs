@@ -16,6 +16,7 @@ mod xla;
 
 pub use dump::{Activity, Bin, Chunk, Dump, Holder, Region, SizeCount, Source};
 pub use figure::Figure;
+pub(crate) use figure::LARGEST_CHUNK;
 
 use crate::gzip::Unpacked;
 use figure::size;

@@ -4,7 +4,7 @@
 //! marked; sizes in the statistics are exact until about 2.14 and rounded since.
 
 use super::dump::{Bin, Chunk, Dump, Holder, SizeCount, Source};
-use super::figure::{Figure, address, number, size};
+use super::figure::{Figure, address, chunk_size, number, size};
 use super::marks::Mark;
 use super::pool::{self, Listing};
 use super::words::{find, text_until};
@@ -13,6 +13,9 @@ use super::words::{find, text_until};
 const MOST_CHUNKS: usize = 1 << 20;
 /// How many names, bins or sizes are kept.
 const MOST_NAMES: usize = 1 << 12;
+
+/// What names end with; lines may be quoted.
+const NAME_ENDS: &[u8] = b" \\\"";
 
 /// A dump that may go on.
 #[derive(Default)]
@@ -25,6 +28,8 @@ pub(crate) struct Open {
     in_use: Option<Figure>,
     free_hint: Option<Figure>,
     stage: Stage,
+    /// Whether the line with the request was seen.
+    asked: bool,
 }
 
 /// How far a dump has come; a line of an earlier stage begins another dump.
@@ -47,9 +52,7 @@ impl Open {
     /// Whether a line belongs to a later dump than this.
     pub(crate) fn ends_before(&self, mark: Mark, rest: &[u8]) -> bool {
         match mark {
-            Mark::RanOut => {
-                !(is_trailing(rest) && self.dump.request.is_none() && self.stage > Stage::Request)
-            }
+            Mark::RanOut => !(is_trailing(rest) && !self.asked && self.stage > Stage::Request),
             Mark::DumpFor | Mark::AsyncFailed => self.stage > Stage::Request,
             Mark::Bin => self.stage > Stage::Bins || self.has_bin(rest),
             Mark::BinFor | Mark::NextRegion | Mark::InUseAt | Mark::FreeAt => self.stage > Stage::Chunks,
@@ -67,11 +70,11 @@ impl Open {
         match mark {
             Mark::RanOut => self.request(before, rest)?,
             Mark::AsyncFailed => self.async_request(before, rest)?,
-            Mark::DumpFor => self.dump.allocator = Some(text_until(rest, b" ")),
+            Mark::DumpFor => self.dump.allocator = Some(text_until(rest, NAME_ENDS)),
             Mark::Bin => self.bin(rest)?,
             Mark::BinFor => self.bin_for(rest),
             Mark::Size => self.free_neighbour(rest)?,
-            Mark::NextRegion => self.listing.region(number(rest)?.0),
+            Mark::NextRegion => self.listing.region(chunk_size(rest)?.0),
             Mark::InUseAt | Mark::FreeAt => self.chunk(mark == Mark::InUseAt, rest)?,
             Mark::ChunksOfSize => self.size_count(before, rest)?,
             Mark::SumTotal => self.in_use = Some(size(rest)?.0.better(self.in_use)),
@@ -94,10 +97,11 @@ impl Open {
     fn request(&mut self, before: &[u8], rest: &[u8]) -> Option<()> {
         self.dump.allocator = allocator(before).or(self.dump.allocator.take());
         let (asked, after) = size(rest)?;
+        self.asked = true;
         let rounded = find(after, b"(rounded to ").and_then(number).map(|(bytes, _)| Figure::exact(bytes));
         // What the allocator looks for is the rounded request.
         self.dump.request = rounded.or(Some(asked));
-        let op = find(after, b"requested by op ").map(|name| text_until(name, b" \\\"\r"));
+        let op = find(after, b"requested by op ").map(|name| text_until(name, NAME_ENDS));
         self.dump.op = op.filter(|name| !name.is_empty());
         Some(())
     }
@@ -107,7 +111,7 @@ impl Open {
         self.dump.source = Source::TensorFlowAsync;
         self.dump.request = Some(size(rest)?.0);
         let name = before.trim_ascii_end().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-        self.dump.allocator = Some(text_until(name, b" ")).filter(|name| !name.is_empty());
+        self.dump.allocator = Some(text_until(name, NAME_ENDS)).filter(|name| !name.is_empty());
         Some(())
     }
 
@@ -154,8 +158,8 @@ impl Open {
     fn chunk(&mut self, in_use: bool, rest: &[u8]) -> Option<()> {
         let (address, rest) = address(rest)?;
         // Until 2.1 `next 1 of size 1280`, later `of size 1280 next 1`.
-        let (bytes, rest) = number(find(rest, b"of size ")?)?;
-        let holder = find(rest, b"by op ").map_or(0, |name| self.named(&text_until(name, b" "), bytes));
+        let (bytes, rest) = chunk_size(find(rest, b"of size ")?)?;
+        let holder = find(rest, b"by op ").map_or(0, |name| self.named(&text_until(name, NAME_ENDS), bytes));
         let chunk = Chunk { address, bytes, requested: None, in_use, holder };
         self.listing.chunk(chunk, MOST_CHUNKS);
         Some(())
@@ -214,7 +218,7 @@ impl Open {
     }
 
     fn usage_of(&mut self, rest: &[u8]) {
-        let name = find(rest, b"allocator: ").map(|name| text_until(name, b" "));
+        let name = find(rest, b"allocator: ").map(|name| text_until(name, NAME_ENDS));
         self.dump.allocator = name.or(self.dump.allocator.take());
         self.dump.holders.clear();
     }
@@ -226,7 +230,7 @@ impl Open {
         if !after.trim_ascii().is_empty() || self.dump.holders.len() >= MOST_NAMES {
             return None;
         }
-        self.dump.holders.push(Holder { who: text_until(rest, b" \\"), bytes });
+        self.dump.holders.push(Holder { who: text_until(rest, NAME_ENDS), bytes });
         Some(())
     }
 
@@ -294,7 +298,7 @@ fn shape(text: &[u8]) -> Option<(Vec<u64>, u64)> {
         .split(|byte| *byte == b',')
         .map(|extent| number(extent).map(|(value, _)| value))
         .collect();
-    let name = find(&text[end..], b"and type ").map(|name| text_until(name, b" "));
+    let name = find(&text[end..], b"and type ").map(|name| text_until(name, NAME_ENDS));
     let width = match name.as_deref() {
         Some("double" | "int64" | "uint64" | "complex64") => 8,
         Some("half" | "bfloat16" | "int16" | "uint16") => 2,
