@@ -169,7 +169,10 @@ fn contiguous_regions(mut chunks: Vec<Chunk>) -> Vec<Region> {
 }
 
 fn pool(dump: &Dump, listed: &Listed, said: &Said) -> Option<Figure> {
-    if let Some(total) = said.total {
+    // A total below what is listed is a damaged line.
+    if let Some(total) =
+        said.total.filter(|total| total.agrees(listed.chunks()) || total.bytes >= listed.chunks())
+    {
         return Some(if total.agrees(listed.regions) { Figure::exact(listed.regions) } else { total });
     }
     if listed.regions == 0 {
@@ -184,9 +187,14 @@ fn pool(dump: &Dump, listed: &Listed, said: &Said) -> Option<Figure> {
 
 fn in_use(dump: &Dump, listed: &Listed, said: &Said) -> Option<Figure> {
     let by_bins = || bins_total(&dump.bins, |bin| bin.in_use);
+    // Every byte of the pool is in a listed chunk, so the list is right, whatever a damaged line says.
+    if listed.is_whole() && said.total.is_some_and(|total| total.agrees(listed.regions)) {
+        return Some(Figure::exact(listed.used));
+    }
     match said.in_use {
         Some(said) if said.agrees(listed.used) && listed.used > 0 => Some(Figure::exact(listed.used)),
-        Some(said) => Some(said),
+        Some(said) if said.bytes >= listed.used => Some(said),
+        Some(_) => Some(Figure::at_least(listed.used)),
         None if listed.used > 0 => {
             let bins = by_bins().filter(|bins| !bins.agrees(listed.used) && bins.bytes > listed.used);
             let whole = listed.is_whole() && by_bins().is_some_and(|bins| bins.agrees(listed.used));
@@ -213,7 +221,8 @@ fn free(dump: &Dump, listed: &Listed) -> Option<Figure> {
         return Some(Figure::exact(listed.free));
     }
     let rest = pool.minus(in_use);
-    Some(Figure { at_least: pool.at_least, bytes: rest.bytes.max(listed.free), ..rest })
+    let unsure = pool.at_least || in_use.bytes > pool.bytes || listed.free > rest.bytes;
+    Some(Figure { at_least: unsure, bytes: rest.bytes.max(listed.free), ..rest })
 }
 
 fn largest_free(dump: &Dump, listed: &Listed, said: &Said) -> Option<Figure> {
@@ -248,6 +257,13 @@ fn bins_total(bins: &[Bin], of: impl Fn(&Bin) -> Figure) -> Option<Figure> {
 /// What a reader of the dump should know to be absent.
 fn name_missing(dump: &mut Dump, listed: &Listed) {
     let mut missing = Vec::new();
+    let contradictory = dump
+        .in_use
+        .zip(dump.pool)
+        .is_some_and(|(in_use, pool)| in_use.bytes > pool.bytes.saturating_add(in_use.slack + pool.slack));
+    if contradictory {
+        missing.push("lines that fit together: more is in use than the pool has".to_string());
+    }
     let mut say = |absent: bool, what: String| {
         if absent {
             missing.push(what);
@@ -267,6 +283,11 @@ fn name_missing(dump: &mut Dump, listed: &Listed) {
         say(
             unlisted > 0,
             format!("regions or chunks of {} that the pool has and the list does not", Bytes(unlisted)),
+        );
+        let unsure = dump.free.is_some_and(|free| free.at_least);
+        say(
+            unsure && unlisted + gaps == 0,
+            "lines that fit together: the sums and the list of chunks differ".to_string(),
         );
         let unannounced = dump.pool.is_some_and(|pool| pool.at_least);
         say(unannounced && unlisted == 0, "the end of the list: there may be more chunks".to_string());

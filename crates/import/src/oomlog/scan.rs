@@ -85,31 +85,42 @@ impl<R: Read> Lines<R> {
 /// Finds marks.
 pub(crate) struct Marks<M: 'static> {
     by_first: Vec<&'static [(&'static str, M)]>,
+    classes: [u8; 256],
 }
+
+/// A byte that a word is made of.
+const WORD: u8 = 1;
+/// A byte that a mark begins with.
+const FIRST: u8 = 2;
 
 impl<M: Copy> Marks<M> {
     /// Marks in the order of their first bytes.
     pub(crate) fn new(table: &'static [(&'static str, M)]) -> Self {
-        let first = |mark: &(&str, M)| mark.0.as_bytes()[0];
+        let first = |mark: &(&str, M)| usize::from(mark.0.as_bytes()[0]);
         let mut by_first: Vec<&'static [(&'static str, M)]> = vec![&[]; 256];
+        let mut classes: [u8; 256] =
+            std::array::from_fn(|byte| if (byte as u8).is_ascii_alphanumeric() { WORD } else { 0 });
         for group in table.chunk_by(|left, right| first(left) == first(right)) {
-            by_first[usize::from(first(&group[0]))] = group;
+            by_first[first(&group[0])] = group;
+            classes[first(&group[0])] |= FIRST;
         }
-        Self { by_first }
+        Self { by_first, classes }
     }
 
     /// The first mark from a place on: what it is, where it begins and where it ends.
     pub(crate) fn find(&self, line: &[u8], from: usize) -> Option<(M, usize, usize)> {
-        let mut inside = from > 0 && line[from - 1].is_ascii_alphanumeric();
+        let mut before = if from > 0 { self.classes[usize::from(line[from - 1])] } else { 0 };
         for (at, &byte) in line.iter().enumerate().skip(from) {
-            let group = self.by_first[usize::from(byte)];
-            if !group.is_empty() && !inside {
+            let class = self.classes[usize::from(byte)];
+            // Only what begins a word.
+            if class & FIRST != 0 && before & WORD == 0 {
                 let rest = &line[at..];
-                if let Some((text, mark)) = group.iter().find(|(text, _)| rest.starts_with(text.as_bytes())) {
+                let mut group = self.by_first[usize::from(byte)].iter();
+                if let Some((text, mark)) = group.find(|(text, _)| rest.starts_with(text.as_bytes())) {
                     return Some((*mark, at, at + text.len()));
                 }
             }
-            inside = byte.is_ascii_alphanumeric();
+            before = class;
         }
         None
     }
