@@ -16,6 +16,7 @@ mod batches;
 pub mod data;
 mod eager_trainer;
 mod engine;
+pub mod identify;
 mod init;
 mod job;
 mod lengths;

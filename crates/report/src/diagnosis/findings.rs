@@ -147,7 +147,7 @@ fn in_pieces(dump: &Dump, balance: &Balance) -> Option<Finding> {
     let window = balance
         .request
         .and_then(|request| cheapest_window(dump, request))
-        .filter(|window| !window.blockers.is_empty());
+        .filter(|window| !window.blockers.is_empty() && window.in_use() < window.bytes);
     let at_least = if largest.at_least { "at least " } else { "" };
     let count = if pieces > 0 { format!("{pieces} pieces") } else { "pieces".to_string() };
     let mut text = format!(

@@ -3,6 +3,7 @@
 use super::Diagnosis;
 use crate::size;
 use plimsoll_import::oomlog::{Chunk, Dump, Region};
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// How many regions and how many rectangles a map has; what is smaller is drawn together.
@@ -33,7 +34,7 @@ fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
         put(page, format!("<p class=\"answer\">{}</p>\n", escape(line)));
     }
     figures(page, dump);
-    map(page, dump);
+    map(page, diagnosis);
     put(page, "<h3>Findings</h3>\n<ul>\n".to_string());
     for finding in &diagnosis.findings {
         let mark = if finding.decisive { " <em>decisive</em>" } else { "" };
@@ -96,14 +97,18 @@ fn figures(page: &mut String, dump: &Dump) {
 }
 
 /// Regions as rows, chunks as rectangles; a row is as long as its region.
-fn map(page: &mut String, dump: &Dump) {
+fn map(page: &mut String, diagnosis: &Diagnosis) {
+    let dump = &diagnosis.dump;
+    let windows = diagnosis.findings.iter().filter_map(|finding| finding.window.as_ref());
+    let blockers: HashSet<u64> =
+        windows.flat_map(|window| &window.blockers).map(|chunk| chunk.address).collect();
     let largest = dump.regions.iter().map(|region| region.bytes).max().unwrap_or(0);
     if largest == 0 {
         return;
     }
-    put(page, "<h3>The pool</h3>\n<p class=\"legend\"><i class=\"used\"></i> in use <i class=\"free\"></i> free <i class=\"mixed\"></i> many small chunks</p>\n".to_string());
+    put(page, "<h3>The pool</h3>\n<p class=\"legend\"><i class=\"used\"></i> in use <i class=\"free\"></i> free <i class=\"mixed\"></i> many small chunks <i class=\"blocker\"></i> in the way</p>\n".to_string());
     for (number, region) in dump.regions.iter().enumerate().take(REGIONS) {
-        row(page, number, region, dump, largest);
+        row(page, number, region, &Drawing { dump, largest, blockers: &blockers });
     }
     let rest = dump.regions.len().saturating_sub(REGIONS);
     if rest > 0 {
@@ -111,7 +116,15 @@ fn map(page: &mut String, dump: &Dump) {
     }
 }
 
-fn row(page: &mut String, number: usize, region: &Region, dump: &Dump, largest: u64) {
+/// What all rows share.
+struct Drawing<'a> {
+    dump: &'a Dump,
+    largest: u64,
+    blockers: &'a HashSet<u64>,
+}
+
+fn row(page: &mut String, number: usize, region: &Region, drawing: &Drawing) {
+    let Drawing { dump, largest, blockers } = *drawing;
     let width = 1000.0 * region.bytes as f64 / largest as f64;
     let label =
         format!("region {number}, {}, {} free", size::print(region.bytes), size::print(region.free().0));
@@ -126,7 +139,7 @@ fn row(page: &mut String, number: usize, region: &Region, dump: &Dump, largest: 
         let x = scale * piece.start as f64;
         let width = (scale * piece.bytes as f64).max(0.4);
         let title = escape(&piece.title(region, dump));
-        let class = piece.class();
+        let class = piece.class(blockers);
         put(
             page,
             format!(
@@ -147,8 +160,9 @@ struct Piece {
 }
 
 impl Piece {
-    fn class(&self) -> &'static str {
+    fn class(&self, blockers: &HashSet<u64>) -> &'static str {
         match self.used {
+            _ if self.count == 1 && blockers.contains(&self.first.address) => "blocker",
             0 => "free",
             used if used == self.bytes => "used",
             _ => "mixed",

@@ -42,7 +42,8 @@ fn happened(dump: &Dump, balance: &Balance) -> String {
 
 fn why(dump: &Dump, kind: Kind, reason: Reason, findings: &[Finding], balance: &Balance) -> String {
     let text = findings.iter().find(|finding| finding.reason == reason).map(|finding| finding.text.as_str());
-    let rest = text.map_or(String::new(), |text| format!(" ({})", reason.title()) + ": " + text);
+    let named = if reason == Reason::Pieces { String::new() } else { format!(" ({})", reason.title()) };
+    let rest = text.map_or(String::new(), |text| format!("{named}: {text}"));
     let short = balance.short().filter(|short| *short > 0 && reason != Reason::TooBig);
     let short = short.map_or(String::new(), |short| format!(", short by {} even if compacted", print(short)));
     match kind {
