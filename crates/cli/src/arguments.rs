@@ -232,7 +232,7 @@ pub struct Replay {
 
 /// `plimsoll diagnose`
 ///
-/// Exit codes: 1 reports were found and diagnosed, 2 there is none in the input.
+/// Exit codes: 0 diagnosed, 1 even a planned step of --model does not fit the limit, 2 no report in the input.
 #[derive(Args)]
 pub struct Diagnose {
     /// A log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip or not; - for standard input

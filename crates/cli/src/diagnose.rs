@@ -38,7 +38,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         true => println!("{:#}", findings.as_json()),
         false => println!("{}", findings.as_text()),
     }
-    Ok(ExitCode::from(1))
+    Ok(ExitCode::from(u8::from(findings.plan_is_too_big())))
 }
 
 /// The model that ran, planned; none where it is not named.
@@ -76,6 +76,13 @@ struct Findings {
 }
 
 impl Findings {
+    /// Whether even a planned step of the model does not fit what the pool had.
+    fn plan_is_too_big(&self) -> bool {
+        let Some(prepared) = &self.prepared else { return false };
+        let mut limits = self.diagnoses.iter().filter_map(|diagnosis| diagnosis.dump.limit);
+        limits.any(|limit| prepared.peak() > limit.size())
+    }
+
     fn as_text(&self) -> String {
         let count = self.diagnoses.len();
         let all = count as u64 + self.skipped;
