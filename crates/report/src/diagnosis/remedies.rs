@@ -71,18 +71,22 @@ fn one_region(dump: &Dump, balance: &Balance) -> Option<Remedy> {
         return None;
     }
     let joined = pieces::largest_joined(dump, balance.unreserved);
-    let best = balance.reachable?;
-    let limit = dump.limit.map(|limit| limit.bytes);
     let why = "the same chunks without borders between regions".to_string();
-    let request = balance.request?;
-    let mut remedy =
-        by_block("one_region", "one region instead of growth", request, joined, why, code::one_region(limit));
-    if joined < request && request <= best {
-        // Chunks would lie elsewhere then; only a replay of the run could tell.
+    let code = code::one_region(dump.limit.map(|limit| limit.bytes));
+    let remedy = by_block("one_region", "one region instead of growth", balance.request?, joined, why, code);
+    Some(at_best(remedy, dump, balance))
+}
+
+/// Elsewhere chunks would lie otherwise and be split otherwise, so what is not enough as they lie may still be; only a replay of the run could tell.
+fn at_best(mut remedy: Remedy, dump: &Dump, balance: &Balance) -> Remedy {
+    let unasked = dump.limit.zip(dump.requested_in_use).map(|(limit, asked)| limit.minus(asked).bytes);
+    let best = unasked.max(balance.reachable).unwrap_or(0);
+    if remedy.enough == Some(false) && balance.request.is_some_and(|request| request <= best) {
         remedy.enough = None;
-        remedy.text += &format!(", at best {} where chunks come to lie side by side", print(best));
+        remedy.text +=
+            &format!("; at best {}, where chunks come to lie side by side and have no surplus", print(best));
     }
-    Some(remedy)
+    remedy
 }
 
 fn own_pages(dump: &Dump, balance: &Balance) -> Option<Remedy> {
@@ -90,14 +94,10 @@ fn own_pages(dump: &Dump, balance: &Balance) -> Option<Remedy> {
         Source::TensorFlow if !dump.regions.is_empty() => {
             let block = pieces::free_pages(dump).saturating_add(balance.unreserved);
             let why = "CUDA's pool puts free pages of 2 MiB together, wherever they lie".to_string();
-            Some(by_block(
-                "cuda_malloc_async",
-                "cuda_malloc_async",
-                balance.request?,
-                block,
-                why,
-                code::cuda_malloc_async(),
-            ))
+            let code = code::cuda_malloc_async();
+            let remedy =
+                by_block("cuda_malloc_async", "cuda_malloc_async", balance.request?, block, why, code);
+            Some(at_best(remedy, dump, balance))
         }
         Source::PyTorch => {
             let why = "segments that can grow put free pages together, wherever they lie".to_string();
@@ -235,7 +235,7 @@ fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     // A new region has to have room for the whole request.
     let more = request.saturating_sub(balance.unreserved);
     let text = format!(
-        "a limit of {} lets the pool reserve a region of {} beside what it has",
+        "a limit of {} lets the pool reserve a region of {} beside what it has, as it lies here; another run may lie otherwise",
         print(limit.saturating_add(more)),
         print(request)
     );
@@ -243,7 +243,7 @@ fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     Some(Remedy {
         key: "higher_limit",
         title,
-        enough: Some(true),
+        enough: None,
         largest_block: Some(request),
         text,
         code: code::limit(limit.saturating_add(more)),
