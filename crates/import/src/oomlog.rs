@@ -5,6 +5,7 @@
 
 mod dump;
 mod figure;
+mod kept;
 mod marks;
 mod ours;
 mod pool;
@@ -20,16 +21,14 @@ pub(crate) use figure::LARGEST_CHUNK;
 
 use crate::gzip::Unpacked;
 use figure::size;
+use kept::Kept;
 use marks::{MARKS, Mark};
 use scan::{Lines, Marks};
-use std::collections::VecDeque;
 use std::io::Read;
 use words::find;
 
 /// How many reports are kept from the start of a log, and how many from its end.
 pub const KEPT: usize = 64;
-/// How many chunks all kept reports may have together.
-const MOST_CHUNKS: usize = 1 << 20;
 /// How many dumps may be open at once, each from a thread of its own.
 const MOST_OPEN: usize = 16;
 /// So many lines after a line of a traceback it no longer tells what was going on.
@@ -254,35 +253,6 @@ impl Reader {
         let mut dumps: Vec<Dump> = first.into_iter().chain(last).collect();
         dumps.sort_by_key(|dump| dump.line);
         Log { dumps, skipped, did_without: self.did_without, broken: None }
-    }
-}
-
-/// The first reports and the last ones.
-#[derive(Default)]
-struct Kept {
-    first: Vec<Dump>,
-    last: VecDeque<Dump>,
-    skipped: u64,
-    chunks: usize,
-}
-
-impl Kept {
-    fn push(&mut self, mut dump: Dump) {
-        let chunks = dump.chunks().count();
-        if self.chunks + chunks > MOST_CHUNKS {
-            dump.regions.clear();
-            dump.missing.push("the chunks: the log has more of them than are kept".to_string());
-        } else {
-            self.chunks += chunks;
-        }
-        if self.first.len() < KEPT {
-            return self.first.push(dump);
-        }
-        if self.last.len() == KEPT {
-            self.skipped += 1;
-            self.chunks -= self.last.pop_front().map_or(0, |dump| dump.chunks().count());
-        }
-        self.last.push_back(dump);
     }
 }
 
