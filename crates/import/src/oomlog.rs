@@ -31,6 +31,8 @@ use words::find;
 pub const KEPT: usize = 64;
 /// How many dumps may be open at once, each from a thread of its own.
 const MOST_OPEN: usize = 16;
+/// What a mark means stands so near to it, in bytes; looking further would make long lines slow.
+const NEAR: usize = 4096;
 /// So many lines after a line of a traceback it no longer tells what was going on.
 const ACTIVITY_LINES: u64 = 60;
 
@@ -87,13 +89,17 @@ struct Reader {
 
 impl Reader {
     fn accept(&mut self, mark: Mark, line: &[u8]) {
-        let (before, rest) = (&line[..self.mark.0], &line[self.mark.1..]);
+        let (start, end) = self.mark;
+        let before = &line[start.saturating_sub(NEAR)..start];
+        let rest = &line[end..line.len().min(end + NEAR)];
         match mark {
             Mark::TorchOptim => self.note(Activity::Optimizer),
             Mark::TorchBackward => self.note(Activity::Backward),
             Mark::LoadsWeights => self.note(Activity::Weights),
-            Mark::TriedToAllocate => self.torch_message(before, rest, line),
-            Mark::MpsOutOfMemory | Mark::TorchAsync | Mark::CpuTriedToAllocate => self.begin_torch(line),
+            Mark::TriedToAllocate => self.torch_message(before, rest),
+            Mark::MpsOutOfMemory | Mark::TorchAsync | Mark::CpuTriedToAllocate => {
+                self.begin_torch(&line[start..line.len().min(end + NEAR)]);
+            }
             Mark::RanOutHbm | Mark::AttemptingToReserve | Mark::OutOfMemoryTrying => {
                 self.finish_xla();
                 self.xla = xla::Open::begin(self.line, mark, rest);
@@ -181,10 +187,10 @@ impl Reader {
         dump
     }
 
-    fn torch_message(&mut self, before: &[u8], rest: &[u8], line: &[u8]) {
-        let is_ours = find(before, b"out of memory").is_some() || find(rest, b"GPU ").is_some();
-        if is_ours && find(before, b"MPS backend").is_none() {
-            self.begin_torch(&line[self.mark.0..]);
+    fn torch_message(&mut self, before: &[u8], rest: &[u8]) {
+        let is_torch = find(before, b"out of memory").is_some() || find(rest, b"GPU ").is_some();
+        if is_torch && find(before, b"MPS backend").is_none() {
+            self.begin_torch(&[b"Tried to allocate ", rest].concat());
         }
     }
 

@@ -187,6 +187,18 @@ fn a_cut_dump_says_what_is_missing() {
 }
 
 #[test]
+fn the_traceback_names_the_op_that_the_dump_does_not() {
+    let old = format!(
+        "{}\t [[Node: training/Adam/mul_23 = Mul[T=DT_FLOAT, _device=\"/device:GPU:0\"](a, b)]]\n",
+        ancient()
+    );
+    assert_eq!(one(&old).op.as_deref(), Some("training/Adam/mul_23"));
+    let shaped = "OOM when allocating tensor with shape[3,1024] and type float on GPU:0\n\t [[{{node adam/Square}}]]\n";
+    let dump = one(&(shaped.repeat(3) + "Hint: nothing\n"));
+    assert_eq!((dump.op.as_deref(), bytes(dump.request)), (Some("adam/Square"), Some(12 * KIB)));
+}
+
+#[test]
 fn warnings_are_no_reports() {
     let warning = "W tensorflow/core/common_runtime/bfc_allocator.cc:243] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.29GiB with \
                    freed_by_count=0. The caller indicates that this is not a failure, but may mean that there could be performance gains if more \

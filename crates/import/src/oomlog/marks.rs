@@ -35,6 +35,8 @@ pub(crate) enum Mark {
     NumAllocs,
     /// The tensor that was not had.
     OomShape,
+    /// The op that wanted it.
+    Node,
     /// The list of ops that hold memory.
     CurrentUsage,
     /// An op that holds memory: the size stands before.
@@ -90,7 +92,7 @@ pub(crate) enum Mark {
 }
 
 /// All of them, sorted by first letter.
-pub(crate) static MARKS: [(&str, Mark); 55] = [
+pub(crate) static MARKS: [(&str, Mark); 57] = [
     ("Attempting to reserve ", Mark::AttemptingToReserve),
     ("BFCAllocator dump for ", Mark::DumpFor),
     ("Bin (", Mark::Bin),
@@ -123,6 +125,8 @@ pub(crate) static MARKS: [(&str, Mark); 55] = [
     ("Tried to allocate ", Mark::TriedToAllocate),
     ("XLA Label: ", Mark::XlaLabel),
     ("XLA label: ", Mark::XlaLabel),
+    ("[[Node: ", Mark::Node),
+    ("[[{{node ", Mark::Node),
     ("activation ", Mark::Held),
     ("asked for ", Mark::AskedFor),
     ("cuMemAllocAsync failed to allocate ", Mark::AsyncFailed),

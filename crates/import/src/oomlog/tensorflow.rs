@@ -8,10 +8,13 @@ use super::figure::{Figure, address, chunk_size, number, size};
 use super::marks::Mark;
 use super::pool::{self, Listing};
 use super::words::{find, text_until};
+use std::collections::HashMap;
 
 /// How many chunks of a dump are kept; more are counted only.
 const MOST_CHUNKS: usize = 1 << 20;
-/// How many names, bins or sizes are kept.
+/// How many bins are kept; there are 21.
+const MOST_BINS: usize = 64;
+/// How many names or sizes are kept.
 const MOST_NAMES: usize = 1 << 12;
 
 /// What names end with; lines may be quoted.
@@ -27,6 +30,8 @@ pub(crate) struct Open {
     available: Option<Figure>,
     in_use: Option<Figure>,
     free_hint: Option<Figure>,
+    /// The holders that are named by chunks.
+    names: HashMap<String, usize>,
     stage: Stage,
     /// Whether the line with the request was seen.
     asked: bool,
@@ -85,6 +90,7 @@ impl Open {
             Mark::NumAllocs => self.dump.allocations = Some(number(rest)?.0),
             Mark::CudaFree => self.cuda(rest)?,
             Mark::OomShape => self.shape(rest)?,
+            Mark::Node => self.node(rest),
             Mark::CurrentUsage => self.usage_of(rest),
             Mark::From => self.holder(before, rest)?,
             _ => return None,
@@ -132,7 +138,7 @@ impl Open {
         let (bytes, _) = size(rest)?;
         let in_use = size(phrase_start(rest, b" in use in bin")?)?.0;
         let requested = size(phrase_start(rest, b" client-requested in use in bin")?)?.0;
-        if self.dump.bins.len() < MOST_NAMES {
+        if self.dump.bins.len() < MOST_BINS {
             self.dump.bins.push(Bin { smallest, chunks, chunks_in_use, bytes, in_use, requested });
         }
         Some(())
@@ -167,15 +173,16 @@ impl Open {
 
     /// The number of a holder, plus 1, with its bytes counted.
     fn named(&mut self, who: &str, bytes: u64) -> u32 {
-        let index = self.dump.holders.iter().position(|holder| holder.who == who);
-        let index = index.or_else(|| {
-            let room = self.dump.holders.len() < MOST_NAMES;
-            room.then(|| {
+        let room = self.dump.holders.len() < MOST_NAMES;
+        let index = match self.names.get(who) {
+            Some(&index) => index,
+            None if room => {
                 self.dump.holders.push(Holder { who: who.to_string(), bytes: Figure::default() });
+                self.names.insert(who.to_string(), self.dump.holders.len() - 1);
                 self.dump.holders.len() - 1
-            })
-        });
-        let Some(index) = index else { return 0 };
+            }
+            None => return 0,
+        };
         let held = &mut self.dump.holders[index].bytes;
         *held = held.plus(Figure::exact(bytes));
         index as u32 + 1
@@ -217,10 +224,18 @@ impl Open {
         Some(())
     }
 
+    /// `training/Adam/mul_23 = Mul[...` or `adam/Square}}]]`: whose tensor it was, where the allocator was not told.
+    fn node(&mut self, rest: &[u8]) {
+        if self.dump.op.is_none() && !self.dump.shape.is_empty() {
+            self.dump.op = Some(text_until(rest, b" =}\\\"")).filter(|name| !name.is_empty());
+        }
+    }
+
     fn usage_of(&mut self, rest: &[u8]) {
         let name = find(rest, b"allocator: ").map(|name| text_until(name, NAME_ENDS));
         self.dump.allocator = name.or(self.dump.allocator.take());
         self.dump.holders.clear();
+        self.names.clear();
     }
 
     /// `  250.78MiB from network/conv2d_5/Conv2D`
