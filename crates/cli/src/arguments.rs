@@ -25,6 +25,8 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
+    /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
+    Diagnose(Diagnose),
     /// Train a model inside a memory budget
     Train(Train),
     /// Place the buffers of a layout problem in as little memory as possible, and draw them
@@ -290,6 +292,31 @@ pub struct Calibrate {
     /// Threads that kernels run on [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `plimsoll diagnose`
+///
+/// Exit codes: 0 diagnosed, 1 even a planned step of --model does not fit the limit, 2 no report in the input.
+#[derive(Args)]
+pub struct Diagnose {
+    /// A log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip or not; - for standard input
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    /// The model that ran, such as resnet50@224: says who the large chunks are, and plans a step that fits the limit
+    #[arg(long, value_name = "MODEL", requires = "batch")]
+    pub model: Option<String>,
+    /// Samples in a step of that model
+    #[arg(long, value_name = "N", requires = "model")]
+    pub batch: Option<usize>,
+    /// The optimizer of that model
+    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
+    pub optimizer: Optimizer,
+    /// Write a page with the map of the pool, self-contained
+    #[arg(short, long, value_name = "FILE.html")]
+    pub output: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,

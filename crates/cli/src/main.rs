@@ -6,18 +6,19 @@ mod arguments;
 mod calibrate;
 mod chart;
 mod devices;
+mod diagnose;
 mod failure;
 mod fit;
 mod inspect;
 mod place;
 mod replay;
 mod specification;
-mod table;
 mod train;
 mod zoo;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use plimsoll::report::table;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),

@@ -1,5 +1,9 @@
 //! Foreign models and weights become `Model`s, foreign logs and traces become `Trace`s. Nothing here panics, whatever the bytes.
 
 pub mod bfctrace;
+pub mod evidence;
 mod gzip;
+pub mod oomlog;
+pub mod pickle;
 pub mod recording;
+pub mod snapshot;

@@ -13,7 +13,7 @@ const FLOW: [(&str, &[&str]); 14] = [
     ("memory", &["trace"]),
     ("input", &["graph", "trace", "memory"]),
     ("exec", &["graph", "trace", "plan", "memory"]),
-    ("report", &["graph", "trace", "plan"]),
+    ("report", &["graph", "trace", "import", "plan", "memory"]),
     (
         "plimsoll",
         &["graph", "trace", "model", "import", "train", "plan", "memory", "input", "exec", "report"],

@@ -1,0 +1,137 @@
+//! `plimsoll diagnose` as a person uses it.
+
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+const DUMPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/tests/dumps");
+const SNAPSHOTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/tests/snapshots");
+
+fn plimsoll(arguments: &str, input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(arguments.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    // What has failed already reads nothing.
+    let _ = child.stdin.take().expect("it is piped").write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn json(arguments: &str, input: &[u8]) -> Value {
+    let output = plimsoll(&format!("diagnose {arguments} --json"), input);
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+}
+
+fn fails(arguments: &str, input: &[u8], expected: &[&str]) {
+    let output = plimsoll(&format!("diagnose {arguments}"), input);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments}: {stderr}");
+    assert!(expected.iter().all(|piece| stderr.contains(piece)) && !stderr.contains("panicked"), "{stderr}");
+}
+
+#[test]
+fn dumps_are_listed_with_their_figures() {
+    let report = json(&format!("{DUMPS}/ABORT_resnet50_64_b8_onednn_360MB.stderr.gz"), b"");
+    assert_eq!(report["dumps"].as_array().unwrap().len(), 2);
+    let first = &report["dumps"][0];
+    let figures = [
+        ("request_bytes", 9_437_184),
+        ("limit_bytes", 377_487_360),
+        ("pool_bytes", 377_487_360),
+        ("in_use_bytes", 365_587_200),
+        ("free_bytes", 11_900_160),
+        ("largest_free_bytes", 6_815_744),
+    ];
+    for (key, bytes) in figures {
+        assert_eq!(first[key], bytes, "{key}");
+    }
+    assert!(first["cause"].as_str().unwrap().starts_with("fragmentation"));
+    assert!(first["findings"].is_array() && first["remedies"].is_array());
+}
+
+#[test]
+fn three_lines_come_first_and_a_page_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("pool.html");
+    let output =
+        plimsoll(&format!("diagnose {DUMPS}/vgg16_64_init_100MB.stderr.gz -o {}", page.display()), b"");
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("StatelessRandomUniformV2 asked for 32.00 MiB"), "{text}");
+    assert!(lines[1].starts_with("The memory was there, but in pieces"), "{text}");
+    assert!(
+        lines[2].starts_with("Each of these would do: a planned layout") && lines[3].is_empty(),
+        "{text}"
+    );
+    assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
+}
+
+#[test]
+fn a_model_names_the_chunks_and_a_plan_that_fits() {
+    let report =
+        json(&format!("{DUMPS}/cnn_small_b128_graph_40MB.stderr.gz --model cnn@32 --batch 128"), b"");
+    let model = &report["dumps"][0]["model"];
+    // TensorFlow ran out with 40 MiB; the planned step fits.
+    assert_eq!(model["fits"], true);
+    assert!(model["planned_peak_bytes"].as_u64().unwrap() < 40 << 20);
+    let chunks = model["chunks"].as_array().unwrap();
+    let kernel = chunks.iter().find(|chunk| chunk["chunk_bytes"] == 262_144).unwrap();
+    assert_eq!(
+        (&kernel["exact"], &kernel["roles"]["parameter"], &kernel["roles"]["optimizer_state"]),
+        (&true.into(), &1.into(), &2.into())
+    );
+    assert_eq!(kernel["values"][0], "dense/kernel");
+    let output = plimsoll(
+        &format!("diagnose {DUMPS}/cnn_small_b128_graph_40MB.stderr.gz --model cnn@32 --batch 512"),
+        b"",
+    );
+    assert_eq!(output.status.code(), Some(1), "even planned it does not fit");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("these fit: --batch"));
+}
+
+#[test]
+fn our_own_evidence_is_explained_by_the_same_code() {
+    let run = plimsoll("train cnn --data digits --mode eager --memory 2MiB --steps 4", b"");
+    assert_eq!(run.status.code(), Some(1));
+    let report = json("-", &run.stderr);
+    let dump = &report["dumps"][0];
+    assert_eq!((&dump["source"], &dump["limit_bytes"]), (&"plimsoll".into(), &(2 << 20).into()));
+    assert!(dump["cause"].as_str().unwrap().starts_with("fragmentation"), "{dump:#}");
+    assert!(!dump["holders"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn snapshots_are_read_and_hostile_ones_refused() {
+    let report = json(&format!("{SNAPSHOTS}/snapshot.protocol4.pickle"), b"");
+    assert_eq!(report["dumps"][0]["request_bytes"], 10 << 20);
+    fails(
+        &format!("{SNAPSHOTS}/hostile.system.protocol4.pickle"),
+        b"",
+        &["wants `posix.system`", "only plain data"],
+    );
+}
+
+#[test]
+fn what_is_no_report_is_bad_input() {
+    fails(
+        "-",
+        b"Epoch 1\nall is well\n",
+        &["standard input: no out-of-memory report found", "hint: a report is"],
+    );
+    fails("-", b"", &["no out-of-memory report"]);
+    fails("no-such-file", b"", &["no-such-file"]);
+    fails("- --model cnn", b"", &["--batch"]);
+    fails("- --model cmm --batch 4", b"", &["cmm"]);
+    // Half a gzip file: what can be unpacked is read, and the end is named.
+    let whole = std::fs::read(format!("{DUMPS}/lstm_b128_keras_60MB.stderr.gz")).unwrap();
+    let output = plimsoll("diagnose - --json", &whole[..whole.len() / 2]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["dumps"][0]["request_bytes"], 262_144);
+    assert!(!report["dumps"][0]["missing"].as_array().unwrap().is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the input ends early"));
+}

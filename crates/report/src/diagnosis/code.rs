@@ -1,0 +1,89 @@
+//! What to write for each remedy, in the framework that printed the report.
+
+use plimsoll_import::oomlog::Source;
+
+pub(crate) fn one_region(limit: Option<u64>) -> String {
+    let limit = limit.map_or("MEBIBYTES".to_string(), |limit| (limit >> 20).to_string());
+    format!(
+        "gpu = tf.config.list_physical_devices(\"GPU\")[0]\n\
+         tf.config.experimental.set_memory_growth(gpu, False)\n\
+         # or, with a limit, which reserves it at once:\n\
+         tf.config.set_logical_device_configuration(\n    \
+         gpu, [tf.config.LogicalDeviceConfiguration(memory_limit={limit})])"
+    )
+}
+
+pub(crate) fn limit(bytes: u64) -> String {
+    format!(
+        "gpu = tf.config.list_physical_devices(\"GPU\")[0]\n\
+         tf.config.set_logical_device_configuration(\n    \
+         gpu, [tf.config.LogicalDeviceConfiguration(memory_limit={})])",
+        bytes.div_ceil(1 << 20)
+    )
+}
+
+pub(crate) fn cuda_malloc_async() -> String {
+    "TF_GPU_ALLOCATOR=cuda_malloc_async python train.py".to_string()
+}
+
+pub(crate) fn expandable_segments() -> String {
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py".to_string()
+}
+
+pub(crate) fn splitting() -> String {
+    "# before the first op: split where more than a tenth of the chunk would be surplus\n\
+     config = tf.compat.v1.ConfigProto()\n\
+     config.gpu_options.experimental.internal_fragmentation_fraction = 0.1\n\
+     tf.compat.v1.enable_eager_execution(config=config)"
+        .to_string()
+}
+
+pub(crate) fn planned(limit: u64) -> String {
+    format!("plimsoll train MODEL --batch N --memory {}MiB", limit >> 20)
+}
+
+pub(crate) fn less(source: Source) -> String {
+    match source {
+        Source::PyTorch => {
+            "with torch.autocast(\"cuda\", dtype=torch.bfloat16):  # changes numerics\n    loss = model(x)\n\
+             # or recompute activations: torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"
+                .to_string()
+        }
+        Source::Xla => "step = jax.checkpoint(step)  # recomputes activations".to_string(),
+        Source::Plimsoll => "plimsoll train MODEL --batch N --on-oom shrink".to_string(),
+        _ => "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")  # changes numerics\n\
+             # or recompute activations: keras.remat(layer)"
+            .to_string(),
+    }
+}
+
+pub(crate) fn smaller_batch(batch: u64, fitting: u64) -> String {
+    let parts = batch.div_ceil(fitting.max(1));
+    format!(
+        "# the same step in {parts} parts whose gradients are averaged (not the same where batch statistics are used)\n\
+         optimizer = keras.optimizers.Adam(gradient_accumulation_steps={parts})\n\
+         model.fit(x, y, batch_size={})",
+        batch.div_ceil(parts)
+    )
+}
+
+pub(crate) fn others(source: Source) -> String {
+    match source {
+        Source::PyTorch => "nvidia-smi  # who else is there\ntorch.cuda.set_per_process_memory_fraction(0.5)  # in each process".to_string(),
+        _ => "nvidia-smi  # who else is there".to_string(),
+    }
+}
+
+pub(crate) fn leak(source: Source) -> String {
+    match source {
+        Source::PyTorch => "total += loss.item()  # not: total += loss".to_string(),
+        _ => "total += float(loss)  # not: total += loss\n# and one trace for all shapes: @tf.function(reduce_retracing=True)".to_string(),
+    }
+}
+
+pub(crate) fn weights(source: Source) -> String {
+    match source {
+        Source::PyTorch => "state = torch.load(path, map_location=\"cpu\", mmap=True)\nmodel.load_state_dict(state, assign=True)".to_string(),
+        _ => "with tf.device(\"CPU:0\"):\n    model = build_model()".to_string(),
+    }
+}
