@@ -21,5 +21,5 @@ pub use order::settled;
 pub use problem::{Item, Problem, Task};
 pub use rewrite::{AGAIN, Rewritten, rewrite};
 pub use same::{Difference, verify_same};
-pub use search::{Found, search};
-pub use within::{Setting, Within, plan_within};
+pub use search::{Found, search, search_from};
+pub use within::{Setting, Within, frontier, plan_within};

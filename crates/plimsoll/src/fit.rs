@@ -86,20 +86,14 @@ pub fn fit(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
 }
 
 impl Fit {
-    /// Looks at plans of the same step with less and more memory, and adds them to the frontier.
+    /// Looks at plans of the same step, as a whole batch, with less and more memory, and adds them to the frontier.
     pub fn explore(&mut self) -> Result<(), JobError> {
         let job = Job { micro_batches: 1, ..self.prepared.job.clone() };
         let plain = job.prepare()?;
         let (persistent, peak) = (plain.plan().persistent, plain.peak());
+        let budgets = FRONTIER.map(|share| Bytes(persistent.0 + (peak.0 - persistent.0) / 100 * share));
         let mut points = vec![point(&plain), point(&self.prepared)];
-        for share in FRONTIER {
-            let budget = Bytes(persistent.0 + (peak.0 - persistent.0) / 100 * share);
-            let smaller = Prepared::new(&job, Aim::quickly_within(budget), &Residents::default())?;
-            points.push(point(&smaller));
-            if smaller.peak() > budget {
-                break;
-            }
-        }
+        points.extend(job.frontier(&plain, &budgets));
         points.sort_by(|a, b| a.peak.cmp(&b.peak).then(a.seconds.total_cmp(&b.seconds)));
         points.dedup_by_key(|point| point.peak);
         // What needs more memory and is not faster is not on the frontier.
@@ -144,9 +138,10 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, accumulate: bool) -> Resu
         counts.dedup();
     }
     let mut best: Option<Prepared> = None;
+    let aim = if counts.len() > 1 { Aim::quickly_within(budget) } else { Aim::within(budget) };
     for micro_batches in counts {
         let job = Job { micro_batches, ..job.clone() };
-        let found = Prepared::new(&job, Aim::within(budget), &Residents::default())?;
+        let found = Prepared::new(&job, aim, &Residents::default())?;
         let rank = |prepared: &Prepared| {
             let over = prepared.peak().saturating_sub(budget);
             (over, prepared.seconds())

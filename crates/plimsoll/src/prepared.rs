@@ -1,10 +1,10 @@
 //! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
 
-use crate::{Bytes, Job, JobError, OverBudget, parts};
+use crate::{Bytes, Job, JobError, OverBudget, Point, parts};
 use plimsoll_exec::kernels::CpuKernels;
 use plimsoll_graph::{Graph, Op, Role, Value, ValueId};
 use plimsoll_model::Mode;
-use plimsoll_plan::recompute::{AGAIN, Setting, plan_within, verify_same};
+use plimsoll_plan::recompute::{AGAIN, Setting, Within, frontier, plan_within, verify_same};
 use plimsoll_plan::{
     Options, Plan, Residents, Usage, VerifiedPlan, bytes_of, graph_work, plan, usage, verify,
 };
@@ -80,7 +80,7 @@ pub(crate) struct Aim {
 
 impl Aim {
     /// How long to look for cheaper plans once there is one: a fraction of a second.
-    const EFFORT: u64 = 8_000_000;
+    const EFFORT: u64 = 5_000_000;
 
     pub(crate) const WHATEVER: Self = Self { budget: None, effort: 0 };
 
@@ -194,7 +194,6 @@ impl Prepared {
 
     /// The floating-point operations of a step beyond those of the model as written, as a share of these.
     pub fn extra_flops(&self) -> f64 {
-        let flops = |graph: &Graph| graph.op_ids().map(|id| graph_work(graph, id).flops as f64).sum::<f64>();
         self.sum_over_step(&flops) / flops(&self.training.graph) - 1.0
     }
 
@@ -220,6 +219,10 @@ impl Prepared {
         let parts = self.parts.iter().map(|part| &part.plan);
         parts.chain(self.updates.as_ref().map(|updates| &updates.plan)).chain([&self.evaluation.plan])
     }
+}
+
+fn flops(graph: &Graph) -> f64 {
+    graph.op_ids().map(|id| graph_work(graph, id).flops as f64).sum()
 }
 
 impl Part {
@@ -300,6 +303,26 @@ impl Job {
         let plan = verify(rewritten, plan, &kernels)?;
         let training = training.rewritten(plan.graph().clone(), &values);
         Ok(Part { rows, training, plan })
+    }
+
+    /// The whole batch with less and less memory.
+    pub(crate) fn frontier(&self, plain: &Prepared, budgets: &[Bytes]) -> Vec<Point> {
+        let graph = &plain.training.graph;
+        let (costs, residents) = (self.costs(graph), Residents::default());
+        let kernels = CpuKernels { threads: self.threads };
+        let setting = Setting {
+            kernels: &kernels,
+            options: self.options,
+            residents: &residents,
+            costs: &costs,
+            effort: 0,
+        };
+        let point = |made: Within| {
+            let (graph, peak) = (&made.rewritten.graph, made.plan.peak);
+            let seconds = self.costs(graph).iter().sum();
+            Point { peak, seconds, extra_flops: flops(graph) / flops(&plain.training.graph) - 1.0 }
+        };
+        frontier(graph, setting, budgets).into_iter().map(point).collect()
     }
 
     /// Halves the batch until the evaluation needs no more than the step does.

@@ -43,6 +43,13 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
     searcher.improve(best)
 }
 
+/// Goes on from decisions that were found for another budget.
+pub fn search_from(problem: &Problem, gaps: Vec<Gap>, budget: u64, effort: u64) -> Found {
+    let mut searcher = Searcher::new(problem, budget, effort);
+    let found = searcher.descend(gaps);
+    searcher.improve(found)
+}
+
 impl Found {
     fn is_better_than(&self, other: &Self) -> bool {
         (self.sums.excess, self.sums.extra) < (other.sums.excess, other.sums.extra)

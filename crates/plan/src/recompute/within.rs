@@ -1,7 +1,7 @@
 //! A plan within a budget: recomputation until the *placed* peak fits, not only the live bytes.
 
 use super::schedule::Scheduler;
-use super::{Problem, Rewritten, rewrite, search, settled};
+use super::{Found, Problem, Rewritten, rewrite, search, search_from, settled};
 use crate::{Kernels, Options, Plan, Residents, plan};
 use plimsoll_graph::Graph;
 use plimsoll_trace::Bytes;
@@ -41,45 +41,68 @@ const ATTEMPTS: usize = 6;
 
 /// Plans a graph within a budget, computing values again where that is needed.
 pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within {
-    let Setting { kernels, options, residents, costs, effort } = setting;
-    let mut problem = Problem::of(graph, costs, kernels, options);
-    let least = Bytes(problem.least());
+    let Setting { kernels, options, residents, costs, .. } = setting;
+    let problem = Problem::of(graph, costs, kernels, options);
     let made = plan(graph, kernels, options, residents);
-    let fits = made.peak <= budget;
-    let mut best = Within { rewritten: Rewritten::unchanged(graph), plan: made, extra: 0.0, fits, least };
-    // Bytes between the persistent values of this graph and those of others beside it count for the budget, not for the search.
-    let beside = best.plan.persistent.0.saturating_sub(problem.persistent);
-    let mut target = budget.0.saturating_sub(beside);
-    if !best.fits {
-        problem = better_order(problem, target);
+    let (fits, least) = (made.peak <= budget, Bytes(problem.least()));
+    let unchanged = Within { rewritten: Rewritten::unchanged(graph), plan: made, extra: 0.0, fits, least };
+    if fits {
+        return unchanged;
     }
+    // Bytes between the persistent values of this graph and those of others beside it count for the budget, not for the search.
+    let beside = unchanged.plan.persistent.0.saturating_sub(problem.persistent);
+    let mut target = budget.0.saturating_sub(beside);
+    let (problem, mut found) = first_search(problem, target, setting.effort);
+    let mut best = unchanged;
     for _ in 0..ATTEMPTS {
-        if best.fits {
-            break;
+        let made = planned(graph, setting, &problem, &found, budget);
+        let over = made.plan.peak.saturating_sub(budget);
+        if made.fits || made.plan.peak < best.plan.peak {
+            best = made;
         }
-        let found = search(&problem, target, effort);
-        let runs = Scheduler::new(&problem).runs(&found.gaps).to_vec();
-        let rewritten = rewrite(graph, &problem, &runs);
-        let made = plan(&rewritten.graph, kernels, options, residents);
-        let over = made.peak.saturating_sub(budget);
-        let fits = over == Bytes::ZERO;
-        if fits || made.peak < best.plan.peak {
-            best = Within { rewritten, plan: made, extra: found.sums.extra, fits, least };
-        }
-        if found.sums.excess > 0 {
+        if best.fits || found.sums.excess > 0 {
             break;
         }
         target = target.saturating_sub(over.0);
+        found = search_from(&problem, found.gaps, target, 0);
     }
     best
 }
 
-/// The problem with the order of its tasks in which a first search comes out cheaper.
-fn better_order(problem: Problem, target: u64) -> Problem {
+/// Plans for several budgets, the largest first, each found from the one before: quicker than one by one, and almost as good. A plan may be
+/// a little above its budget; the last is the smallest that was found.
+pub fn frontier(graph: &Graph, setting: Setting<'_>, budgets: &[Bytes]) -> Vec<Within> {
+    let problem = settled(&Problem::of(graph, setting.costs, setting.kernels, setting.options));
+    let mut gaps = Scheduler::new(&problem).all_held();
+    let mut points = Vec::new();
+    for &budget in budgets {
+        let found = search_from(&problem, gaps, budget.0, 0);
+        points.push(planned(graph, setting, &problem, &found, budget));
+        if found.sums.excess > 0 {
+            break;
+        }
+        gaps = found.gaps;
+    }
+    points
+}
+
+/// Searches with the tasks in the order of the graph and in a better one, and goes on with what came out cheaper.
+fn first_search(problem: Problem, target: u64, effort: u64) -> (Problem, Found) {
     let settled = settled(&problem);
-    let rank = |problem: &Problem| {
-        let sums = search(problem, target, 0).sums;
-        (sums.excess, sums.extra)
+    let [first, second] = [&problem, &settled].map(|problem| search(problem, target, 0));
+    let rank = |found: &Found| (found.sums.excess, found.sums.extra);
+    let (problem, found) = if rank(&second) < rank(&first) { (settled, second) } else { (problem, first) };
+    let found = match found.sums.excess > 0 {
+        true => search(&problem, target, effort),
+        false => search_from(&problem, found.gaps, target, effort),
     };
-    if rank(&settled) < rank(&problem) { settled } else { problem }
+    (problem, found)
+}
+
+fn planned(graph: &Graph, setting: Setting<'_>, problem: &Problem, found: &Found, budget: Bytes) -> Within {
+    let runs = Scheduler::new(problem).runs(&found.gaps).to_vec();
+    let rewritten = rewrite(graph, problem, &runs);
+    let plan = plan(&rewritten.graph, setting.kernels, setting.options, setting.residents);
+    let fits = plan.peak <= budget;
+    Within { rewritten, plan, extra: found.sums.extra, fits, least: Bytes(problem.least()) }
 }
