@@ -8,8 +8,9 @@ use plimsoll::identify::{Identified, identify};
 use plimsoll::import::evidence::{self, EvidenceError};
 use plimsoll::import::oomlog::Log;
 use plimsoll::report::diagnosis::{self, Diagnosis, html, json, text};
-use plimsoll::{Bytes, Job, JobError, Prepared};
+use plimsoll::{Bytes, Job, Prepared};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::process::ExitCode;
 
@@ -22,12 +23,7 @@ const IDENTIFIED: usize = 12;
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let prepared = prepare(arguments)?;
     let log = read(&arguments.file)?;
-    let findings = Findings {
-        skipped: log.skipped,
-        did_without: log.did_without,
-        diagnoses: diagnosis::diagnose(log),
-        prepared,
-    };
+    let findings = Findings::of(log, prepared);
     if let Some(path) = &arguments.output {
         let page = html::print(&format!("Out of memory: {}", arguments.file), &findings.diagnoses);
         std::fs::write(path, page)
@@ -38,7 +34,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         true => println!("{:#}", findings.as_json()),
         false => println!("{}", findings.as_text()),
     }
-    Ok(ExitCode::from(u8::from(findings.plan_is_too_big())))
+    Ok(ExitCode::from(u8::from(!findings.hints.is_empty())))
 }
 
 /// The model that ran, planned; none where it is not named.
@@ -73,14 +69,25 @@ struct Findings {
     skipped: u64,
     did_without: u64,
     prepared: Option<Prepared>,
+    /// What would make the plan fit, for each limit that it does not fit.
+    hints: BTreeMap<Bytes, String>,
 }
 
 impl Findings {
-    /// Whether even a planned step of the model does not fit what the pool had.
-    fn plan_is_too_big(&self) -> bool {
-        let Some(prepared) = &self.prepared else { return false };
-        let mut limits = self.diagnoses.iter().filter_map(|diagnosis| diagnosis.dump.limit);
-        limits.any(|limit| prepared.peak() > limit.size())
+    fn of(log: Log, prepared: Option<Prepared>) -> Self {
+        let (skipped, did_without) = (log.skipped, log.did_without);
+        let limits = log.dumps.iter().filter_map(|dump| dump.limit).map(|limit| limit.size());
+        let limits: BTreeSet<Bytes> = limits.collect();
+        let hint = |prepared: &Prepared, limit: Bytes| {
+            let error = prepared.job.prepare_within(limit).err()?;
+            Some((limit, error.hint().unwrap_or_else(|| error.to_string())))
+        };
+        let hints = prepared.iter().flat_map(|prepared| {
+            let short = limits.iter().filter(|limit| prepared.peak() > **limit);
+            short.filter_map(|limit| hint(prepared, *limit))
+        });
+        let hints = hints.collect();
+        Self { diagnoses: diagnosis::diagnose(log), skipped, did_without, prepared, hints }
     }
 
     fn as_text(&self) -> String {
@@ -90,7 +97,7 @@ impl Findings {
         for (number, diagnosis) in self.diagnoses.iter().enumerate().take(PRINTED) {
             let head = format!("── report {} of {all}, line {}\n", number + 1, diagnosis.dump.line);
             printed.push(if count > 1 { head } else { String::new() } + &text::print(diagnosis));
-            printed.extend(self.prepared.as_ref().map(|prepared| model_text(prepared, diagnosis)));
+            printed.extend(self.prepared.as_ref().map(|prepared| self.model_text(prepared, diagnosis)));
         }
         if count > PRINTED {
             printed.push(format!("and {} more reports (--json lists them)", all - PRINTED as u64));
@@ -102,73 +109,58 @@ impl Findings {
         let dumps = self.diagnoses.iter().map(|diagnosis| {
             let mut dump = json::print(diagnosis);
             if let Some(prepared) = &self.prepared {
-                dump["model"] = model_json(prepared, diagnosis);
+                dump["model"] = self.model_json(prepared, diagnosis);
             }
             dump
         });
         let dumps: Vec<Value> = dumps.collect();
         json!({"dumps": dumps, "skipped": self.skipped, "did_without": self.did_without})
     }
-}
 
-/// Who the large chunks are, and the plan.
-fn model_text(prepared: &Prepared, diagnosis: &Diagnosis) -> String {
-    let mut table =
-        Table::new(["chunks in use", "each", "", "values of the step with this size"]).right(0).right(1);
-    for known in identify(&diagnosis.dump, prepared.step().graph(), IDENTIFIED) {
-        let sign = if known.exact { "" } else { "<" };
-        table.row([known.count.to_string(), known.bytes.to_string(), sign.to_string(), describe(&known)]);
+    /// Who the large chunks are, and the plan.
+    fn model_text(&self, prepared: &Prepared, diagnosis: &Diagnosis) -> String {
+        let head = ["chunks in use", "each", "", "values of the step with this size"];
+        let mut table = Table::new(head).right(0).right(1);
+        for known in identify(&diagnosis.dump, prepared.step().graph(), IDENTIFIED) {
+            let sign = if known.exact { "" } else { "<" };
+            table.row([known.count.to_string(), known.bytes.to_string(), sign.to_string(), describe(&known)]);
+        }
+        let legend = "(< the value is smaller: an unsplit chunk, or something else)";
+        format!("{}\n{legend}\n\n{}", table.print(), self.verdict(prepared, diagnosis))
     }
-    format!(
-        "{}\n(< the value is smaller: an unsplit chunk, or something else)\n\n{}",
-        table.print(),
-        verdict(prepared, diagnosis)
-    )
+
+    /// Whether a planned step fits what the pool had, and what would make it fit.
+    fn verdict(&self, prepared: &Prepared, diagnosis: &Diagnosis) -> String {
+        let (name, batch, peak) = (&prepared.job.model.name, prepared.job.batch, prepared.peak());
+        let head = format!("a planned step of {name} with batch {batch} needs {peak}");
+        let Some(limit) = diagnosis.dump.limit.map(|limit| limit.size()) else { return head };
+        match self.hints.get(&limit) {
+            None => format!("{head} and fits the limit of {limit}, headroom {}", limit.saturating_sub(peak)),
+            Some(hint) => format!("{head}, more than the limit of {limit}; {hint}"),
+        }
+    }
+
+    fn model_json(&self, prepared: &Prepared, diagnosis: &Diagnosis) -> Value {
+        let known = identify(&diagnosis.dump, prepared.step().graph(), IDENTIFIED);
+        let row = |known: &Identified| {
+            let roles = known.roles.iter().map(|(role, count)| (role.to_string(), json!(count)));
+            let roles: serde_json::Map<String, Value> = roles.collect();
+            json!({"chunk_bytes": known.bytes, "chunks": known.count, "exact": known.exact, "roles": roles, "values": known.values})
+        };
+        let limit = diagnosis.dump.limit.map(|limit| limit.size());
+        json!({
+            "model": prepared.job.model.name,
+            "batch": prepared.job.batch,
+            "planned_peak_bytes": prepared.peak(),
+            "fits": limit.map(|limit| !self.hints.contains_key(&limit)),
+            "hint": limit.and_then(|limit| self.hints.get(&limit)),
+            "chunks": known.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
 }
 
 fn describe(known: &Identified) -> String {
     let roles: Vec<String> = known.roles.iter().map(|(role, count)| format!("{count} {role}")).collect();
     let more = if known.roles.values().sum::<usize>() > known.values.len() { ", ..." } else { "" };
     format!("{}: {}{more}", roles.join(", "), known.values.join(", "))
-}
-
-/// Whether a planned step fits what the pool had, and what would make it fit.
-fn verdict(prepared: &Prepared, diagnosis: &Diagnosis) -> String {
-    let (name, batch, peak) = (&prepared.job.model.name, prepared.job.batch, prepared.peak());
-    let head = format!("a planned step of {name} with batch {batch} needs {peak}");
-    match fits(prepared, diagnosis) {
-        None => head,
-        Some((limit, Ok(()))) => {
-            format!("{head} and fits the limit of {limit}, headroom {}", limit.saturating_sub(peak))
-        }
-        Some((limit, Err(hint))) => format!("{head}, more than the limit of {limit}; {hint}"),
-    }
-}
-
-/// The limit, and what would make the plan fit it, where it does not.
-fn fits(prepared: &Prepared, diagnosis: &Diagnosis) -> Option<(Bytes, Result<(), String>)> {
-    let limit = Bytes(diagnosis.dump.limit?.bytes);
-    let result = match prepared.job.prepare_within(limit) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(JobError::hint(&error).unwrap_or_else(|| error.to_string())),
-    };
-    Some((limit, result))
-}
-
-fn model_json(prepared: &Prepared, diagnosis: &Diagnosis) -> Value {
-    let known = identify(&diagnosis.dump, prepared.step().graph(), IDENTIFIED);
-    let row = |known: &Identified| {
-        let roles: serde_json::Map<String, Value> =
-            known.roles.iter().map(|(role, count)| (role.to_string(), json!(count))).collect();
-        json!({"chunk_bytes": known.bytes, "chunks": known.count, "exact": known.exact, "roles": roles, "values": known.values})
-    };
-    let fits = fits(prepared, diagnosis).map(|(_, result)| result);
-    json!({
-        "model": prepared.job.model.name,
-        "batch": prepared.job.batch,
-        "planned_peak_bytes": prepared.peak(),
-        "fits": fits.as_ref().map(Result::is_ok),
-        "hint": fits.and_then(Result::err),
-        "chunks": known.iter().map(row).collect::<Vec<_>>(),
-    })
 }

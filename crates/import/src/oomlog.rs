@@ -12,6 +12,7 @@ mod pool;
 mod scan;
 mod tensorflow;
 mod torch;
+mod utf16;
 mod words;
 mod xla;
 
@@ -38,7 +39,7 @@ const ACTIVITY_LINES: u64 = 60;
 
 /// Reads a log to its end. An input that breaks off is read as far as it goes, and the log says so.
 pub fn read(input: impl Read) -> std::io::Result<Log> {
-    let mut lines = Lines::new(Unpacked::new(input)?);
+    let mut lines = Lines::new(utf16::narrowed(Unpacked::new(input)?));
     let marks = Marks::new(&MARKS);
     let mut reader = Reader::default();
     while let Some((number, line)) = lines.next() {

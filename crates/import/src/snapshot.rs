@@ -41,12 +41,16 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
-    /// The pool of each device, as out-of-memory reports; the request is known where an `oom` was recorded.
+    /// The pools as out-of-memory reports: those of devices where an `oom` was recorded, or all where none was.
     pub fn dumps(&self) -> Vec<Dump> {
         let mut devices: Vec<u64> = self.segments().map(device).collect();
         devices.sort_unstable();
         devices.dedup();
-        devices.into_iter().map(|number| self.dump(number)).collect()
+        let mut dumps: Vec<Dump> = devices.into_iter().map(|number| self.dump(number)).collect();
+        if dumps.iter().any(|dump| dump.request.is_some()) {
+            dumps.retain(|dump| dump.request.is_some());
+        }
+        dumps
     }
 
     fn segments(&self) -> impl Iterator<Item = Node<'_>> {

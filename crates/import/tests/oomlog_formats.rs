@@ -134,6 +134,17 @@ fn prefixes_and_line_ends_do_not_matter() {
 }
 
 #[test]
+fn powershell_writes_utf_16() {
+    let text = newest(12_288).replace('\n', "\r\n");
+    let wide = |order: fn(u16) -> [u8; 2]| {
+        format!("\u{feff}{text}").encode_utf16().flat_map(order).collect::<Vec<u8>>()
+    };
+    for bytes in [wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+        assert_eq!(read(&bytes[..]).unwrap().dumps, [one(&text)]);
+    }
+}
+
+#[test]
 fn dumps_of_two_threads_may_interleave() {
     let (first, second) = (newest(12_288), newest(12_544).replace("21772", "9").replace("GPU_0", "GPU_1"));
     // Lines without a prefix belong to the thread of the line before, so each takes its message along.

@@ -22,7 +22,7 @@ fn a_snapshot_is_the_same_in_every_protocol() {
         |protocol: u32| snapshot::read(&file(&format!("snapshot.protocol{protocol}"))[..]).unwrap().dumps();
     let dumps = of(4);
     check(&dumps[0]);
-    assert_eq!((dumps.len(), dumps[1].pool), (2, Some(Figure::exact(2 * MIB))));
+    assert_eq!(dumps.len(), 1, "nothing failed on the other device");
     for protocol in 0..6 {
         assert_eq!(of(protocol), dumps, "protocol {protocol}");
     }
@@ -51,7 +51,7 @@ fn recorded_events_are_a_trace() {
 
 #[test]
 fn evidence_is_told_apart_by_its_first_bytes() {
-    assert_eq!(evidence::read(&file("snapshot.protocol4")[..]).unwrap().dumps.len(), 2);
+    assert_eq!(evidence::read(&file("snapshot.protocol4")[..]).unwrap().dumps.len(), 1);
     assert!(evidence::read(&file("hostile.system.protocol4")[..]).is_err());
     assert_eq!(evidence::read(&b""[..]).unwrap().dumps, []);
     assert!(evidence::read(&b"\x80\x04N."[..]).unwrap_err().to_string().contains("no list of segments"));

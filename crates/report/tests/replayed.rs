@@ -4,6 +4,7 @@ use plimsoll_import::bfctrace::{self, BfcEvent};
 use plimsoll_import::oomlog;
 use plimsoll_memory::{Address, Allocator, Bfc, BfcOptions, Simulated};
 use plimsoll_report::diagnosis::{Diagnosis, diagnose};
+use plimsoll_report::size;
 use plimsoll_trace::{BlockId, Bytes, LabelId};
 use std::collections::HashMap;
 use std::fs::File;
@@ -104,4 +105,43 @@ fn a_plan_has_room_where_it_is_promised() {
         let needed = live + diagnosis.dump.request.unwrap().bytes;
         assert_eq!(enough(&diagnosis, "planned_layout"), Some(needed <= limit), "{name}");
     }
+}
+
+/// The surplus of each block that was live when the request failed, and the block's bytes, largest first.
+fn true_surplus(events: &[BfcEvent]) -> Vec<(u64, u64)> {
+    let mut live = HashMap::new();
+    for event in events {
+        match event {
+            BfcEvent::Take { block, requested, chunk, .. } => {
+                live.insert(*block, (chunk.0 - requested.0, chunk.0));
+            }
+            BfcEvent::Free { block } => {
+                live.remove(block);
+            }
+            BfcEvent::Failed { requested } if requested.0 > 0 => break,
+            _ => {}
+        }
+    }
+    let mut surplus: Vec<(u64, u64)> = live.into_values().collect();
+    surplus.sort_unstable_by(|left, right| right.cmp(left));
+    surplus
+}
+
+#[test]
+fn the_chunk_that_is_named_for_its_surplus_is_the_one() {
+    let mut named = 0;
+    for (name, diagnosis, events) in runs() {
+        let (surplus, chunk) = true_surplus(&events)[0];
+        let found = diagnosis.findings.iter().find(|finding| finding.text.contains("in one unsplit chunk"));
+        let Some(finding) = found else { continue };
+        let claim = format!("{} of it in one unsplit chunk", size::print(surplus));
+        let which = format!("the one of {}", size::print(chunk));
+        assert!(
+            finding.text.contains(&claim) && finding.text.contains(&which),
+            "{name}: {claim}, {which}: {}",
+            finding.text
+        );
+        named += 1;
+    }
+    assert!(named >= 5, "{named} chunks were named");
 }

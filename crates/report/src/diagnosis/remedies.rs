@@ -137,7 +137,7 @@ fn splitting(dump: &Dump, balance: &Balance) -> Option<Remedy> {
 /// A plan needs what is live, without gaps and surplus.
 fn planned(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     let live = dump.requested_in_use.or(dump.in_use)?.bytes;
-    let (request, limit) = (balance.request?, dump.limit?.bytes);
+    let (request, limit) = (balance.request?, available(dump, balance)?);
     let needed = live.saturating_add(request);
     let enough = needed <= limit;
     let verdict = match enough {
@@ -160,6 +160,17 @@ fn planned(dump: &Dump, balance: &Balance) -> Option<Remedy> {
         text,
         code: code::planned(limit),
     })
+}
+
+/// What the program can have: the limit, or less where others hold some of the device.
+fn available(dump: &Dump, balance: &Balance) -> Option<u64> {
+    let limit = dump.limit.map(|limit| limit.bytes);
+    match (dump.device_free, dump.pool.or(dump.in_use)) {
+        (Some(_), Some(pool)) => {
+            Some(limit.unwrap_or(u64::MAX).min(pool.bytes.saturating_add(balance.unreserved)))
+        }
+        _ => limit,
+    }
 }
 
 fn less(balance: &Balance, dump: &Dump) -> Option<Remedy> {

@@ -34,7 +34,10 @@ fn happened(dump: &Dump, balance: &Balance) -> String {
         _ => String::new(),
     };
     let largest = match dump.largest_free {
-        Some(largest) => format!(", the largest free block has {}", print(largest.bytes)),
+        Some(largest) => {
+            let at_least = if largest.at_least { "at least " } else { "" };
+            format!(", the largest free block has {at_least}{}", print(largest.bytes))
+        }
         None => String::new(),
     };
     format!("{asked}{state}{largest}.")

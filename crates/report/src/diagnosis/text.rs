@@ -39,6 +39,9 @@ fn figures(dump: &Dump) -> String {
         ("device", dump.capacity),
         ("held by others", dump.others),
     ];
+    if rows.iter().all(|(_, figure)| figure.is_none()) {
+        return String::new();
+    }
     let mut table = Table::new(["evidence", "size", "bytes", ""]).right(1).right(2);
     for (name, figure) in rows {
         if let Some(figure) = figure {
