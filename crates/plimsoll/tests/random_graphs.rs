@@ -1,0 +1,186 @@
+//! A thousand random training graphs inside random budgets: each fits and runs at its peak with the same numbers, or is refused with a floor
+//! that is right.
+
+use plimsoll::exec::kernels::CpuKernels;
+use plimsoll::exec::{Executor, ProgramId, Settings};
+use plimsoll::graph::op::{BatchNorm, Binary, Concat, Dropout, MatMul, Reshape, Unary};
+use plimsoll::graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
+use plimsoll::memory::Device;
+use plimsoll::plan::recompute::{Problem, Setting, plan_within, verify_same};
+use plimsoll::plan::{Options, Residents, VerifiedPlan, bytes_of, graph_work, plan, verify};
+use plimsoll::trace::Bytes;
+use plimsoll::train::{Loss, Optimizer, training_graph};
+
+const GRAPHS: u64 = 1000;
+const KERNELS: CpuKernels = CpuKernels { threads: 1 };
+const ROWS: usize = 4;
+
+/// A sequence of numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// A forward graph of random ops on random earlier values; whatever nobody reads is added up at the end.
+fn forward(dice: &mut Dice) -> Graph {
+    let mut graph = Graph::new("random");
+    let layer = graph.add_layer("layer");
+    let site = Site::forward(layer);
+    let width = 8 << dice.below(4);
+    let x = graph.add_input("x", TensorType::f32([ROWS, width])).unwrap();
+    let step = graph.add_input("step", TensorType::i32([])).unwrap();
+    let mut values = vec![dense(&mut graph, x, width, 0)];
+    for number in 1..2 + dice.below(14) {
+        // Mostly the newest value, sometimes an old one: chains with skips.
+        let pick = |dice: &mut Dice| {
+            values[values.len() - 1 - dice.below(values.len()).min(dice.below(values.len()))]
+        };
+        let (a, b) = (pick(dice), pick(dice));
+        let made = match dice.below(8) {
+            0 | 1 => dense(&mut graph, a, width, number),
+            2 => graph.add_single(Unary::Relu.into(), &[a], site).unwrap(),
+            3 => graph.add_single(Unary::Tanh.into(), &[a], site).unwrap(),
+            4 => graph.add_single(Binary::Multiply.into(), &[a, b], site).unwrap(),
+            5 => normalized(&mut graph, a, width, number),
+            6 => {
+                graph.add_single(Dropout { rate: 0.3, seed: number as u64 }.into(), &[a, step], site).unwrap()
+            }
+            _ => concatenated(&mut graph, [a, b], width, number),
+        };
+        values.push(made);
+    }
+    let read: Vec<ValueId> = graph.ops().iter().flat_map(|op| op.inputs.clone()).collect();
+    let mut unread = values.into_iter().filter(|value| !read.contains(value));
+    let first = unread.next().expect("the last value is not read");
+    let unread: Vec<ValueId> = unread.collect();
+    let sum = unread
+        .into_iter()
+        .fold(first, |sum, value| graph.add_single(Binary::Add.into(), &[sum, value], site).unwrap());
+    graph.add_output(sum);
+    graph
+}
+
+fn parameter(graph: &mut Graph, name: String, shape: &[usize]) -> ValueId {
+    let tensor = TensorType::f32(plimsoll::graph::Shape::new(shape));
+    graph.add_persistent(name, tensor, Role::Parameter, Init::Uniform(0.3), None).unwrap()
+}
+
+fn dense(graph: &mut Graph, value: ValueId, width: usize, number: usize) -> ValueId {
+    let from = graph.tensor(value).shape.last();
+    let kernel = parameter(graph, format!("kernel{number}"), &[from, width]);
+    graph
+        .add_single(MatMul::default().into(), &[value, kernel], Site { layer: None, phase: Phase::Forward })
+        .unwrap()
+}
+
+fn normalized(graph: &mut Graph, value: ValueId, width: usize, number: usize) -> ValueId {
+    let gamma = parameter(graph, format!("gamma{number}"), &[width]);
+    let beta = parameter(graph, format!("beta{number}"), &[width]);
+    let site = Site { layer: None, phase: Phase::Forward };
+    graph.add_op(BatchNorm { epsilon: 1e-3 }.into(), &[value, gamma, beta], site).unwrap()[0]
+}
+
+/// Two values side by side, through a view, back to the old width.
+fn concatenated(graph: &mut Graph, pair: [ValueId; 2], width: usize, number: usize) -> ValueId {
+    let site = Site { layer: None, phase: Phase::Forward };
+    let concat: OpKind = Concat { axis: 1 }.into();
+    let wide = graph.add_single(concat, &pair, site).unwrap();
+    let view =
+        graph.add_single(Reshape { shape: [1, ROWS, 2 * width].into() }.into(), &[wide], site).unwrap();
+    let back = graph.add_single(Reshape { shape: [ROWS, 2 * width].into() }.into(), &[view], site).unwrap();
+    dense(graph, back, width, number)
+}
+
+/// Runs two steps; gives everything that persists, and the peak that was measured.
+fn run(plan: VerifiedPlan) -> (Vec<Vec<f32>>, Bytes) {
+    let (peak, graph) = (plan.plan().peak, plan.graph().clone());
+    let settings = Settings { threads: 1, poison: true, record: false };
+    let mut executor = Executor::new(&Device::host(peak), "random", peak, settings).unwrap();
+    let program = executor.load(plan, &[]);
+    for id in graph.persistents() {
+        fill(&mut executor, program, &graph, id, 7);
+    }
+    for step in 1..=2 {
+        for id in graph.inputs() {
+            match graph.value(id).name.as_str() {
+                "step" => executor.i32_mut(program, id).fill(step),
+                "learning_rate" => executor.f32_mut(program, id).fill(0.01),
+                _ => fill(&mut executor, program, &graph, id, step as u64),
+            }
+        }
+        executor.run(program).unwrap();
+    }
+    let contents = graph.persistents().map(|id| executor.f32(program, id).to_vec()).collect();
+    (contents, executor.measured_peak())
+}
+
+fn fill(executor: &mut Executor, program: ProgramId, graph: &Graph, id: ValueId, seed: u64) {
+    let is_state = graph.value(id).source == Source::Persistent(Init::Constant(0.0));
+    // By name: the same value has another number in a rewritten graph.
+    let mut dice = Dice(graph.value(id).name.bytes().fold(seed, |sum, byte| sum * 31 + u64::from(byte)));
+    let values = executor.f32_mut(program, id);
+    values.iter_mut().for_each(|x| *x = if is_state { 0.0 } else { dice.below(200) as f32 / 200.0 - 0.5 });
+}
+
+/// The floor that a refusal gives, counted again from the graph: no op can run without its inputs, outputs and scratch.
+fn least(graph: &Graph, options: Options) -> u64 {
+    let costs = vec![1.0; graph.ops().len()];
+    let claimed = Problem::of(graph, &costs, &KERNELS, options).least();
+    let bytes = |id: ValueId| bytes_of(graph.tensor(id)).aligned(options.alignment).0;
+    let persistent: u64 = graph.persistents().map(bytes).sum();
+    let alone = |id: &ValueId| !graph.value(*id).role.is_persistent();
+    for op in graph.ops().iter().filter(|op| !op.kind.is_view() && op.kind.updates().is_empty()) {
+        let outputs: u64 = op.outputs.iter().copied().filter(alone).map(bytes).max().unwrap_or(0);
+        assert!(claimed >= persistent + outputs);
+    }
+    claimed
+}
+
+#[test]
+fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
+    let mut dice = Dice(2026);
+    let (mut fitted, mut repeated, mut refused) = (0, 0, 0);
+    for number in 0..GRAPHS {
+        let optimizer = Optimizer::DEFAULTS[dice.below(Optimizer::DEFAULTS.len())];
+        let training = training_graph(forward(&mut dice), Loss::MeanSquaredError, optimizer).unwrap();
+        let graph = &training.graph;
+        let options = Options {
+            in_place: dice.below(4) > 0,
+            update_when_ready: dice.below(4) > 0,
+            ..Options::default()
+        };
+        let residents = Residents::default();
+        let plain = plan(graph, &KERNELS, options, &residents);
+        let transient = plain.peak.0 - plain.persistent.0;
+        let budget = Bytes(plain.persistent.0 + transient * (20 + dice.below(85) as u64) / 100);
+        let costs: Vec<f64> = graph.op_ids().map(|id| graph_work(graph, id).flops as f64 + 1.0).collect();
+        let setting =
+            Setting { kernels: &KERNELS, options, residents: &residents, costs: &costs, effort: 20_000 };
+        let made = plan_within(graph, setting, budget);
+        assert_eq!(made.least.0, least(graph, options));
+        assert!(made.least <= made.plan.peak, "graph {number}: a plan below the floor");
+        assert_eq!(made.fits, made.plan.peak <= budget);
+        if budget < made.least {
+            assert!(!made.fits, "graph {number}");
+        }
+        verify_same(graph, &made.rewritten.graph).unwrap();
+        let peak = made.plan.peak;
+        let proved = verify(made.rewritten.graph.clone(), made.plan, &KERNELS).unwrap();
+        let (contents, measured) = run(proved);
+        assert_eq!(measured, peak, "graph {number}");
+        let (expected, _) = run(verify(graph.clone(), plain, &KERNELS).unwrap());
+        assert_eq!(contents, expected, "graph {number}");
+        fitted += u32::from(made.fits);
+        repeated += u32::from(made.fits && !made.rewritten.again.is_empty());
+        refused += u32::from(!made.fits);
+    }
+    // The budgets are such that all three happen often.
+    assert!(
+        fitted > 300 && repeated > 150 && refused > 50,
+        "{fitted} fit, {repeated} compute again, {refused} do not fit"
+    );
+}
