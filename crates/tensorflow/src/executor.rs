@@ -1,0 +1,235 @@
+//! The executor: in which order TensorFlow runs the kernels of a program, and what that does to memory.
+//!
+//! Graph mode is TensorFlow's executor on one thread (`tensorflow/core/common_runtime/executor.cc`): of the kernels that one
+//! kernel makes ready, the last runs next and the others wait on a stack, since the thread that made them ready takes
+//! its own newest task first. Eager mode runs kernels as Python calls them.
+
+use crate::program::{Assignment, Kernel, KernelId, Owner, Program, TensorId};
+use plimsoll_graph::{LayerId, Role};
+use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
+use std::collections::HashMap;
+
+/// Who decides about the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The executor of a graph.
+    ReadyStack,
+    /// Python, call by call; nothing runs in place, since Python holds what was computed.
+    AsWritten,
+}
+
+/// Runs a program and writes down what it takes and frees.
+pub fn execute(program: &Program, order: Order, layer_name: &dyn Fn(LayerId) -> String) -> Trace {
+    let mut memory = Memory::new(program, order == Order::ReadyStack, layer_name);
+    match order {
+        Order::AsWritten => program.kernel_ids().for_each(|id| memory.run(id)),
+        Order::ReadyStack => run_ready(program, |id| memory.run(id)),
+    }
+    memory.trace
+}
+
+fn run_ready(program: &Program, mut run: impl FnMut(KernelId)) {
+    let mut waiting = Waiting::new(program);
+    for root in waiting.roots(program) {
+        let mut stack = vec![root];
+        while let Some(next) = stack.pop() {
+            run(next);
+            stack.extend(waiting.done(next));
+        }
+    }
+}
+
+/// What each kernel still waits for.
+struct Waiting {
+    missing: Vec<usize>,
+    followers: Vec<Vec<KernelId>>,
+}
+
+impl Waiting {
+    fn new(program: &Program) -> Self {
+        let mut writer = HashMap::new();
+        for id in program.kernel_ids() {
+            writer.extend(program.kernel(id).writes.iter().map(|&tensor| (tensor, id)));
+        }
+        let mut waiting =
+            Self { missing: vec![0; program.kernels.len()], followers: vec![Vec::new(); program.kernels.len()] };
+        for id in program.kernel_ids() {
+            let kernel = program.kernel(id);
+            let mut before: Vec<KernelId> =
+                kernel.reads.iter().filter_map(|tensor| writer.get(tensor).copied()).chain(kernel.after.clone()).collect();
+            before.sort_unstable();
+            before.dedup();
+            waiting.missing[id.0 as usize] = before.len();
+            before.iter().for_each(|earlier| waiting.followers[earlier.0 as usize].push(id));
+        }
+        waiting
+    }
+
+    /// The kernels that wait for nothing, those that depend on a seed alone first.
+    fn roots(&self, program: &Program) -> Vec<KernelId> {
+        let mut roots: Vec<KernelId> =
+            program.kernel_ids().filter(|id| self.missing[id.0 as usize] == 0).collect();
+        roots.sort_by_key(|&id| !program.kernel(id).early);
+        roots
+    }
+
+    /// The kernels that this one was the last to keep waiting, in the order of the graph.
+    fn done(&mut self, id: KernelId) -> Vec<KernelId> {
+        let followers = std::mem::take(&mut self.followers[id.0 as usize]);
+        followers
+            .into_iter()
+            .filter(|follower| {
+                let missing = &mut self.missing[follower.0 as usize];
+                *missing -= 1;
+                *missing == 0
+            })
+            .collect()
+    }
+}
+
+/// The live tensors of a run.
+struct Memory<'a> {
+    program: &'a Program,
+    in_place: bool,
+    trace: Trace,
+    time: u32,
+    next_block: u32,
+    /// How many reads of each tensor are to come.
+    reads_left: Vec<usize>,
+    /// The block of each tensor that has one.
+    block: Vec<Option<BlockId>>,
+    /// Contents of variables that were assigned to while somebody still reads them.
+    outdated: HashMap<TensorId, BlockId>,
+    labels: HashMap<(Role, Option<LayerId>, String), LabelId>,
+    layer_name: &'a dyn Fn(LayerId) -> String,
+}
+
+impl<'a> Memory<'a> {
+    /// Everything that is there before the step begins.
+    fn new(program: &'a Program, in_place: bool, layer_name: &'a dyn Fn(LayerId) -> String) -> Self {
+        let mut reads_left = vec![0; program.tensors.len()];
+        for kernel in &program.kernels {
+            kernel.reads.iter().for_each(|read| reads_left[read.0 as usize] += 1);
+        }
+        let block = vec![None; program.tensors.len()];
+        let (labels, outdated, trace) = (HashMap::new(), HashMap::new(), Trace::default());
+        let mut memory = Self {
+            program,
+            in_place,
+            trace,
+            time: 0,
+            next_block: 0,
+            reads_left,
+            block,
+            outdated,
+            labels,
+            layer_name,
+        };
+        for id in program.tensor_ids() {
+            if matches!(program.tensor(id).owner, Owner::Variable | Owner::Caller) {
+                memory.take(id);
+            }
+        }
+        memory
+    }
+
+    fn run(&mut self, id: KernelId) {
+        self.time += 1;
+        let program = self.program;
+        let kernel = program.kernel(id);
+        for (index, &write) in kernel.writes.iter().enumerate() {
+            match (index == 0).then(|| self.replaceable(kernel, write)).flatten() {
+                Some(operand) => self.block[write.0 as usize] = self.block[operand.0 as usize].take(),
+                None => self.take(write),
+            }
+        }
+        let label = self.label(Role::Workspace, kernel.layer, kernel.name.to_string());
+        let scratch: Vec<BlockId> = kernel.scratch.iter().map(|&bytes| self.take_bytes(bytes, label)).collect();
+        scratch.into_iter().for_each(|block| self.free_block(block));
+        self.finish_reads(kernel);
+        self.assign(kernel);
+        let unread = kernel.writes.iter().filter(|write| self.reads_left[write.0 as usize] == 0);
+        unread.copied().collect::<Vec<_>>().into_iter().for_each(|write| self.release(write));
+    }
+
+    /// An operand that the result can take the place of.
+    fn replaceable(&self, kernel: &Kernel, write: TensorId) -> Option<TensorId> {
+        let bytes = self.program.tensor(write).bytes;
+        let fits = |read: &&TensorId| {
+            let tensor = self.program.tensor(**read);
+            tensor.owner == Owner::Step && tensor.bytes == bytes && self.reads_left[read.0 as usize] == 1
+        };
+        kernel.reads.iter().filter(|_| self.in_place && kernel.in_place).find(fits).copied()
+    }
+
+    fn finish_reads(&mut self, kernel: &Kernel) {
+        for &read in &kernel.reads {
+            self.reads_left[read.0 as usize] -= 1;
+            if self.reads_left[read.0 as usize] == 0 {
+                self.release(read);
+            }
+        }
+    }
+
+    fn assign(&mut self, kernel: &Kernel) {
+        match kernel.assigns {
+            // The old contents stay until their last reader is done; the copy is the variable from now on.
+            Some(Assignment::Change(variable)) if self.reads_left[variable.0 as usize] > 0 => {
+                if let Some(old) = self.block[variable.0 as usize].take() {
+                    self.outdated.insert(variable, old);
+                }
+                self.take(variable);
+            }
+            Some(Assignment::Change(_)) | None => {}
+            Some(Assignment::Replace(variable, value)) => {
+                if let Some(old) = self.block[variable.0 as usize].take() {
+                    self.free_block(old);
+                }
+                self.block[variable.0 as usize] = self.block[value.0 as usize].take();
+            }
+        }
+    }
+
+    /// Nobody will read the tensor any more.
+    fn release(&mut self, id: TensorId) {
+        let block = match self.program.tensor(id).owner {
+            Owner::Step => self.block[id.0 as usize].take(),
+            Owner::Variable => self.outdated.remove(&id),
+            Owner::Caller | Owner::Program => None,
+        };
+        if let Some(block) = block {
+            self.free_block(block);
+        }
+    }
+
+    fn take(&mut self, id: TensorId) {
+        let tensor = self.program.tensor(id);
+        let label = self.label(tensor.role, tensor.layer, tensor.name.clone());
+        let block = self.take_bytes(tensor.bytes, label);
+        self.block[id.0 as usize] = Some(block);
+    }
+
+    fn take_bytes(&mut self, bytes: u64, label: LabelId) -> BlockId {
+        let block = BlockId(self.next_block);
+        self.next_block += 1;
+        let time = Time(self.time);
+        self.trace.events.push(Event::Take { time, block, offset: Offset(0), bytes: Bytes(bytes), label });
+        block
+    }
+
+    fn free_block(&mut self, block: BlockId) {
+        self.trace.events.push(Event::Free { time: Time(self.time), block });
+    }
+
+    fn label(&mut self, role: Role, layer: Option<LayerId>, value: String) -> LabelId {
+        let key = (role, layer, value);
+        if let Some(&label) = self.labels.get(&key) {
+            return label;
+        }
+        let layer = layer.map(|layer| (self.layer_name)(layer)).unwrap_or_default();
+        let (role, value) = (role.name().to_string(), key.2.clone());
+        let label = self.trace.add_label(Label { op: value.clone(), value, role, layer });
+        self.labels.insert(key, label);
+        label
+    }
+}

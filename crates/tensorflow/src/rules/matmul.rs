@@ -1,0 +1,52 @@
+//! Matrix products and biases.
+
+use crate::lowering::{Backward, Lowering};
+use plimsoll_graph::op::MatMul;
+use plimsoll_graph::{Op, OpKind, Source, ValueId};
+
+/// A product keeps both factors. A layer's kernel that was reshaped is `EinsumDense`'s, which multiplies sample by sample: the
+/// kernel's gradient exists once for each sample before it is summed (transformer: `query/MatMul/MatMul_1` is 8 kernels large at batch 8).
+pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
+    let [a, b] = [op.inputs[0], op.inputs[1]];
+    let operands = at.operands(op);
+    let result = at.fresh("MatMul", &operands, at.bytes(op.outputs[0]));
+    at.set(op.outputs[0], result);
+    let samples = if is_einsum(at, a, b) { at.graph.tensor(a).shape[0] as u64 } else { 1 };
+    Box::new(move |at, dy| {
+        if at.wants(b) {
+            let mut gradient = at.fresh("MatMul_1", &[operands[0], dy], at.bytes(b) * samples);
+            if samples > 1 {
+                gradient = at.fresh("Sum", &[gradient], at.bytes(b));
+            }
+            at.give(b, gradient);
+        }
+        if at.wants(a) {
+            let gradient = at.fresh("MatMul", &[dy, operands[1]], at.bytes(a));
+            at.give(a, gradient);
+        }
+    })
+}
+
+/// A bias is added in place; the gradient passes through.
+pub fn bias_add(at: &mut Lowering<'_>, op: &Op) -> Backward {
+    let [x, bias] = [op.inputs[0], op.inputs[1]];
+    let operands = at.operands(op);
+    let result = at.reuse("BiasAdd", &operands, at.bytes(x));
+    at.set(op.outputs[0], result);
+    Box::new(move |at, dy| {
+        if at.wants(bias) {
+            let gradient = at.fresh("BiasAddGrad", &[dy], at.bytes(bias));
+            at.give(bias, gradient);
+        }
+        at.give(x, dy);
+    })
+}
+
+/// Whether `b` is one reshaped parameter that serves every sample of `a`.
+fn is_einsum(at: &Lowering<'_>, a: ValueId, b: ValueId) -> bool {
+    let reshaped = match at.graph.value(b).source {
+        Source::Op(op) => matches!(at.graph.op(op).kind, OpKind::Reshape(_)),
+        Source::Input | Source::Persistent(_) => false,
+    };
+    reshaped && at.graph.tensor(a).shape.rank() > 2 && at.graph.tensor(b).shape.rank() == 2
+}

@@ -1,0 +1,49 @@
+//! Pooling and reductions.
+
+use crate::lowering::{Backward, Lowering};
+use plimsoll_graph::Op;
+use plimsoll_graph::op::{Pool, Reduction};
+
+/// Max pooling keeps image and result; on the CPU its gradient finds the maxima again, with positions as int64 (a trace of a small convolutional
+/// network: `MaxPoolGrad` takes 12 bytes for every element of the result). Average pooling keeps nothing.
+pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
+    let [x, y] = [op.inputs[0], op.outputs[0]];
+    let image = at.tensor(x);
+    let name = if pool == Pool::Max { "MaxPool" } else { "AvgPool" };
+    let result = at.fresh(name, &[image], at.bytes(y));
+    at.set(y, result);
+    Box::new(move |at, dy| {
+        let gradient = match pool {
+            Pool::Max => {
+                let scratch = if at.on_cpu() { vec![at.bytes(y), at.elements(y) * 8] } else { Vec::new() };
+                at.scratchy("MaxPoolGrad", &[image, result, dy], at.bytes(x), &scratch)
+            }
+            Pool::Average => at.fresh("AvgPoolGrad", &[dy], at.bytes(x)),
+        };
+        at.give(x, gradient);
+    })
+}
+
+/// A sum or mean keeps nothing; its gradient is stretched again. A maximum keeps argument and result, and marks where they are equal.
+pub fn reduce(at: &mut Lowering<'_>, op: &Op, reduction: Reduction) -> Backward {
+    let [x, y] = [op.inputs[0], op.outputs[0]];
+    let argument = at.tensor(x);
+    let result = at.fresh("Mean", &[argument], at.bytes(y));
+    at.set(y, result);
+    Box::new(move |at, dy| {
+        let gradient = match reduction {
+            Reduction::Sum => at.fresh("BroadcastTo", &[dy], at.bytes(x)),
+            Reduction::Mean => {
+                let tiled = at.fresh("Tile", &[dy], at.bytes(x));
+                at.reuse("RealDiv", &[tiled], at.bytes(x))
+            }
+            Reduction::Max => {
+                let equal = at.fresh("Equal", &[argument, result], at.elements(x));
+                let ones = at.fresh("Cast", &[equal], at.bytes(x));
+                let share = at.fresh("RealDiv", &[ones, dy], at.bytes(x));
+                at.reuse("Mul", &[share, dy], at.bytes(x))
+            }
+        };
+        at.give(x, gradient);
+    })
+}
