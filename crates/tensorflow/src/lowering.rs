@@ -45,6 +45,10 @@ pub struct Lowering<'a> {
     pub layer: Option<LayerId>,
     /// The part of the step.
     pub phase: Phase,
+    /// How many products with a kernel there have been.
+    pub products: usize,
+    /// A bias whose gradient is computed together with that of the kernel before it.
+    pub waiting_bias: Option<(ValueId, TensorId)>,
     /// The tensor of each value that has one.
     tensors: Vec<Option<TensorId>>,
     /// The gradients that have reached each value.
@@ -61,6 +65,8 @@ impl<'a> Lowering<'a> {
             program: Program::default(),
             layer: None,
             phase: Phase::Forward,
+            products: 0,
+            waiting_bias: None,
             tensors: vec![None; graph.values().len()],
             gradients: vec![Vec::new(); graph.values().len()],
             wanted: wanted(graph),

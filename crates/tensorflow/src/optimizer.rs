@@ -93,9 +93,9 @@ fn adam(at: &mut Lowering<'_>, variable: TensorId, gradient: TensorId, slots: &[
     let share = at.reuse("Mul", &[difference], bytes);
     at.assign("AssignAddVariableOp", &[share], &[], Assignment::Change(slots[1]));
     let variance = at.last();
+    let scaled = after(at, "Mul", &[], bytes, mean);
     let root = after(at, "Sqrt", &[], bytes, variance);
     let root = at.reuse("AddV2", &[root], bytes);
-    let scaled = after(at, "Mul", &[], bytes, mean);
     let step = at.reuse("RealDiv", &[scaled, root], bytes);
     at.assign("AssignSubVariableOp", &[step], before, Assignment::Change(variable));
 }

@@ -11,6 +11,7 @@ mod layout;
 mod loss;
 mod matmul;
 mod normalization;
+mod place;
 mod pooling;
 mod recurrent;
 mod scratch;
@@ -18,10 +19,16 @@ mod scratch;
 pub use loss::loss;
 
 use crate::lowering::{Backward, Lowering};
-use plimsoll_graph::{Op, OpKind};
+use plimsoll_graph::{Op, OpKind, Source, ValueId};
 
 /// Adds an op's forward kernels.
 pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
+    if op.outputs.first().is_some_and(|&output| is_part_of_loop(at, output)) {
+        return Box::new(|_, _| ());
+    }
+    if recurrent::takes_last_state(at, op) {
+        return layout::reshape(at, op);
+    }
     match &op.kind {
         OpKind::MatMul(kind) => matmul::matmul(at, op, *kind),
         OpKind::BiasAdd(_) => matmul::bias_add(at, op),
@@ -73,4 +80,8 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         | OpKind::Accuracy(_)
         | OpKind::Update(_) => layout::constant(at, op),
     }
+}
+
+fn is_part_of_loop(at: &Lowering<'_>, output: ValueId) -> bool {
+    matches!(at.graph.value(output).source, Source::Op(op) if recurrent::is_absorbed(at, op))
 }

@@ -1,5 +1,6 @@
 //! Convolutions. All keep their image; on the CPU their gradients unroll images into scratch.
 
+use super::place::Place;
 use super::scratch::Product;
 use crate::lowering::{Backward, Lowering};
 use plimsoll_graph::op::{Conv2d, TransposedConv2d};
@@ -11,20 +12,26 @@ pub fn conv2d(at: &mut Lowering<'_>, op: &Op, kind: &Conv2d) -> Backward {
     let operands = at.operands(op);
     let result = at.fresh("Conv2D", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
+    let place = Place::of_next(at);
     let product = product(at, x, op.outputs[0], filter, kind.groups);
     let batch = at.graph.tensor(x).shape[0] as u64;
     Box::new(move |at, dy| {
-        if at.wants(filter) {
-            let scratch = scratch(at, product.filter_gradient());
-            let reads = [operands[0], dy];
-            let gradient = at.scratchy("Conv2DBackpropFilter", &reads, at.bytes(filter), &scratch);
-            at.give(filter, gradient);
-        }
-        if at.wants(x) {
-            let scratch = scratch(at, product.input_gradient(batch));
-            let gradient = at.scratchy("Conv2DBackpropInput", &[operands[1], dy], at.bytes(x), &scratch);
-            at.give(x, gradient);
-        }
+        let of_kernel = |at: &mut Lowering<'_>| {
+            if at.wants(filter) {
+                let scratch = scratch(at, product.filter_gradient());
+                let reads = [operands[0], dy];
+                let gradient = at.scratchy("Conv2DBackpropFilter", &reads, at.bytes(filter), &scratch);
+                at.give(filter, gradient);
+            }
+        };
+        let of_input = |at: &mut Lowering<'_>| {
+            if at.wants(x) {
+                let scratch = scratch(at, product.input_gradient(batch));
+                let gradient = at.scratchy("Conv2DBackpropInput", &[operands[1], dy], at.bytes(x), &scratch);
+                at.give(x, gradient);
+            }
+        };
+        place.gradients(at, of_kernel, of_input);
     })
 }
 
@@ -33,22 +40,28 @@ pub fn transposed(at: &mut Lowering<'_>, op: &Op, kind: &TransposedConv2d) -> Ba
     let [x, filter] = [op.inputs[0], op.inputs[1]];
     let operands = at.operands(op);
     // The convolution this is the gradient of reads the result and gives the argument.
+    let place = Place::of_next(at);
     let product = product(at, op.outputs[0], x, filter, kind.conv.groups);
     let batch = at.graph.tensor(x).shape[0] as u64;
     let unrolled = scratch(at, product.input_gradient(batch));
     let result = at.scratchy("Conv2DBackpropInput", &operands, at.bytes(op.outputs[0]), &unrolled);
     at.set(op.outputs[0], result);
     Box::new(move |at, dy| {
-        if at.wants(filter) {
-            let scratch = scratch(at, product.filter_gradient());
-            let reads = [dy, operands[0]];
-            let gradient = at.scratchy("Conv2DBackpropFilter", &reads, at.bytes(filter), &scratch);
-            at.give(filter, gradient);
-        }
-        if at.wants(x) {
-            let gradient = at.fresh("Conv2D", &[dy, operands[1]], at.bytes(x));
-            at.give(x, gradient);
-        }
+        let of_kernel = |at: &mut Lowering<'_>| {
+            if at.wants(filter) {
+                let scratch = scratch(at, product.filter_gradient());
+                let reads = [dy, operands[0]];
+                let gradient = at.scratchy("Conv2DBackpropFilter", &reads, at.bytes(filter), &scratch);
+                at.give(filter, gradient);
+            }
+        };
+        let of_input = |at: &mut Lowering<'_>| {
+            if at.wants(x) {
+                let gradient = at.fresh("Conv2D", &[dy, operands[1]], at.bytes(x));
+                at.give(x, gradient);
+            }
+        };
+        place.gradients(at, of_kernel, of_input);
     })
 }
 
@@ -56,23 +69,29 @@ pub fn transposed(at: &mut Lowering<'_>, op: &Op, kind: &TransposedConv2d) -> Ba
 pub fn depthwise(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, filter] = [op.inputs[0], op.inputs[1]];
     let operands = at.operands(op);
+    let place = Place::of_next(at);
     let result = at.fresh("DepthwiseConv2dNative", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
     Box::new(move |at, dy| {
-        if at.wants(filter) {
-            let reads = [operands[0], dy];
-            // Every sample's gradient is computed by itself, then all are added.
-            let samples = at.graph.tensor(x).shape[0] as u64;
-            let scratch = scratch(at, at.bytes(filter) * samples);
-            let gradient =
-                at.scratchy("DepthwiseConv2dNativeBackpropFilter", &reads, at.bytes(filter), &scratch);
-            at.give(filter, gradient);
-        }
-        if at.wants(x) {
-            let reads = [operands[1], dy];
-            let gradient = at.fresh("DepthwiseConv2dNativeBackpropInput", &reads, at.bytes(x));
-            at.give(x, gradient);
-        }
+        let of_kernel = |at: &mut Lowering<'_>| {
+            if at.wants(filter) {
+                let reads = [operands[0], dy];
+                // Every sample's gradient is computed by itself, then all are added.
+                let samples = at.graph.tensor(x).shape[0] as u64;
+                let scratch = scratch(at, at.bytes(filter) * samples);
+                let gradient =
+                    at.scratchy("DepthwiseConv2dNativeBackpropFilter", &reads, at.bytes(filter), &scratch);
+                at.give(filter, gradient);
+            }
+        };
+        let of_input = |at: &mut Lowering<'_>| {
+            if at.wants(x) {
+                let reads = [operands[1], dy];
+                let gradient = at.fresh("DepthwiseConv2dNativeBackpropInput", &reads, at.bytes(x));
+                at.give(x, gradient);
+            }
+        };
+        place.gradients(at, of_kernel, of_input);
     })
 }
 

@@ -1,5 +1,6 @@
 //! Matrix products and biases.
 
+use super::place::{self, Place};
 use crate::lowering::{Backward, Lowering};
 use plimsoll_graph::op::MatMul;
 use plimsoll_graph::{Op, OpKind, Source, ValueId};
@@ -11,35 +12,46 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     let operands = at.operands(op);
     let result = at.fresh("MatMul", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
+    let place = Place::of_next(at);
     let samples = if is_einsum(at, a, b) { at.graph.tensor(a).shape[0] as u64 } else { 1 };
     Box::new(move |at, dy| {
-        if at.wants(b) {
-            let mut gradient = at.fresh("MatMul_1", &[operands[0], dy], at.bytes(b) * samples);
-            if samples > 1 {
-                gradient = at.fresh("Sum", &[gradient], at.bytes(b));
+        let of_kernel = |at: &mut Lowering<'_>| {
+            if at.wants(b) {
+                let mut gradient = at.fresh("MatMul_1", &[operands[0], dy], at.bytes(b) * samples);
+                if samples > 1 {
+                    gradient = at.fresh("Sum", &[gradient], at.bytes(b));
+                }
+                at.give(b, gradient);
             }
-            at.give(b, gradient);
-        }
-        if at.wants(a) {
-            let gradient = at.fresh("MatMul", &[dy, operands[1]], at.bytes(a));
-            at.give(a, gradient);
-        }
+        };
+        let of_input = |at: &mut Lowering<'_>| {
+            if at.wants(a) {
+                let gradient = at.fresh("MatMul", &[dy, operands[1]], at.bytes(a));
+                at.give(a, gradient);
+            }
+        };
+        place.gradients(at, of_kernel, of_input);
     })
 }
 
-/// A bias is added in place; the gradient passes through.
+/// A bias is added in place; the gradient passes through. The bias's own gradient is a kernel of the product that it follows.
 pub fn bias_add(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, bias] = [op.inputs[0], op.inputs[1]];
     let operands = at.operands(op);
     let result = at.reuse("BiasAdd", &operands, at.bytes(x));
     at.set(op.outputs[0], result);
+    let follows_product = matches!(at.graph.value(x).source, Source::Op(op) if is_product(&at.graph.op(op).kind));
     Box::new(move |at, dy| {
-        if at.wants(bias) {
-            let gradient = at.fresh("BiasAddGrad", &[dy], at.bytes(bias));
-            at.give(bias, gradient);
+        at.waiting_bias = at.wants(bias).then_some((bias, dy));
+        if !follows_product {
+            place::bias_gradient(at);
         }
         at.give(x, dy);
     })
+}
+
+fn is_product(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::MatMul(_) | OpKind::Conv2d(_) | OpKind::DepthwiseConv2d(_) | OpKind::TransposedConv2d(_))
 }
 
 /// Whether `b` is one reshaped parameter that serves every sample of `a`.
