@@ -146,8 +146,8 @@ impl<'a> Memory<'a> {
         let label = self.label(Role::Workspace, kernel.layer, kernel.name.to_string());
         let scratch: Vec<BlockId> = kernel.scratch.iter().map(|&bytes| self.take_bytes(bytes, label)).collect();
         scratch.into_iter().for_each(|block| self.free_block(block));
-        self.finish_reads(kernel);
         self.assign(kernel);
+        self.finish_reads(kernel);
         let unread = kernel.writes.iter().filter(|write| self.reads_left[write.0 as usize] == 0);
         unread.copied().collect::<Vec<_>>().into_iter().for_each(|write| self.release(write));
     }

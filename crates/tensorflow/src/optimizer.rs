@@ -8,15 +8,25 @@ use crate::program::{Assignment, KernelId, Owner, TensorId};
 use plimsoll_graph::{Role, ValueId};
 use plimsoll_train::Optimizer;
 
-/// Adds the updates of all parameters.
+/// Adds the updates of all parameters. A graph updates each as soon as its gradient exists; Python gets all gradients first, and holds them until the step ends.
 pub fn update(at: &mut Lowering<'_>) {
     let parameters: Vec<ValueId> = at.graph.with_role(Role::Parameter).filter(|&id| is_variable(at, id)).collect();
-    for parameter in parameters {
+    let mut gradients = Vec::new();
+    for &parameter in &parameters {
+        at.layer = at.graph.value(parameter).layer;
+        gradients.push(at.gradient_of(parameter));
+    }
+    for (&parameter, &gradient) in parameters.iter().zip(&gradients) {
         at.layer = at.graph.value(parameter).layer;
         let slots: Vec<TensorId> =
             at.setup.optimizer.slots().iter().map(|slot| add_slot(at, parameter, slot)).collect();
-        let Some(gradient) = at.gradient_of(parameter) else { continue };
-        step(at, at.tensor(parameter), gradient, &slots);
+        if let Some(gradient) = gradient {
+            step(at, at.tensor(parameter), gradient, &slots);
+        }
+    }
+    if at.is_eager() {
+        let held: Vec<TensorId> = gradients.into_iter().flatten().collect();
+        at.fresh("Return", &held, 0);
     }
 }
 
@@ -35,7 +45,8 @@ fn step(at: &mut Lowering<'_>, variable: TensorId, gradient: TensorId, slots: &[
     let bytes = at.program.tensor(variable).bytes;
     match at.setup.optimizer {
         Optimizer::Sgd => {
-            let scaled = at.reuse("Mul", &[gradient], bytes);
+            // Rows of an embedding are fewer than its table has.
+            let scaled = at.reuse("Mul", &[gradient], at.program.tensor(gradient).bytes);
             at.assign("AssignSubVariableOp", &[scaled], &[], Assignment::Change(variable));
         }
         Optimizer::Momentum { .. } => {

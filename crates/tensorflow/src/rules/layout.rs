@@ -1,7 +1,8 @@
 //! Ops that move elements or make constants.
 
 use crate::lowering::{Backward, Call, Lowering};
-use plimsoll_graph::{Op, Role, Source};
+use plimsoll_graph::Op;
+use plimsoll_train::Optimizer;
 
 /// The same bytes under another shape.
 pub fn reshape(at: &mut Lowering<'_>, op: &Op) -> Backward {
@@ -55,16 +56,19 @@ pub fn constant(at: &mut Lowering<'_>, op: &Op) -> Backward {
     Box::new(|_, _| ())
 }
 
-/// Looks up rows. The gradient is a list of rows, which the optimizer sums for each row of the table.
+/// Looks up rows. The gradient is a list of rows. Gradient descent subtracts them from the table one by one, and a variable that is changed in this way is
+/// copied whenever it is read (LSTM with SGD: `GatherV2/ReadVariableOp`, 5 MB). Other optimizers make a whole table of the list first.
 pub fn embedding(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [table, y] = [op.inputs[0], op.outputs[0]];
-    let operands = at.operands(op);
+    let scattered = at.setup.optimizer == Optimizer::Sgd && at.setup.accumulate == 1;
+    let mut operands = at.operands(op);
+    if scattered {
+        operands[0] = at.fresh("ReadVariableOp", &[], at.elements(table) * 4);
+    }
     let result = at.fresh("GatherV2", &operands, at.bytes(y));
     at.set(y, result);
-    let variable = matches!(at.graph.value(table).source, Source::Persistent(_));
-    debug_assert!(variable || at.graph.value(table).role != Role::Parameter);
     Box::new(move |at, dy| {
-        let gradient = at.fresh("UnsortedSegmentSum", &[dy], at.elements(table) * 4);
+        let gradient = if scattered { dy } else { at.fresh("UnsortedSegmentSum", &[dy], at.elements(table) * 4) };
         at.give(table, gradient);
     })
 }

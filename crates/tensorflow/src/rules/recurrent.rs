@@ -96,8 +96,8 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
     let mut result = memory;
     let mut steps: Vec<Step> = Vec::new();
     let mut ends: Vec<KernelId> = Vec::new();
-    for (position, &input) in inputs.iter().enumerate() {
-        let before: Vec<KernelId> = position.checked_sub(ITERATIONS_AHEAD).map(|early| ends[early]).into_iter().collect();
+    for &input in &inputs {
+        let before = before(&ends);
         let reads = [input, at.tensor(layer.kernel)];
         let projected = at.call(Call { name: "MatMul", reads: &reads, bytes: layer.gates, after: &before, ..Call::default() });
         let recurrent = at.fresh("MatMul_1", &[result, at.tensor(layer.recurrent)], layer.gates);
@@ -136,8 +136,8 @@ fn backward(
     let mut inputs = Vec::new();
     let mut ends: Vec<KernelId> = Vec::new();
     let (kernel, recurrent) = (at.tensor(layer.kernel), at.tensor(layer.recurrent));
-    for (index, (step, zero)) in steps.into_iter().zip(zeros).rev().enumerate() {
-        let before: Vec<KernelId> = index.checked_sub(ITERATIONS_AHEAD).map(|early| ends[early]).into_iter().collect();
+    for (step, zero) in steps.into_iter().zip(zeros).rev() {
+        let before = before(&ends);
         let first = [of_result, step.kept[0]];
         let through = at.call(Call { name: "Mul", reads: &first, bytes: layer.state, after: &before, ..Call::default() });
         let mut parts = vec![through];
@@ -208,6 +208,12 @@ impl Sums {
 
 fn after(at: &mut Lowering<'_>, name: &'static str, reads: &[TensorId], bytes: u64, before: KernelId) -> TensorId {
     at.call(Call { name, reads, bytes, after: &[before], ..Call::default() })
+}
+
+/// What an iteration waits for: nothing, or the end of the last one that could run ahead with it.
+fn before(ends: &[KernelId]) -> Vec<KernelId> {
+    let boundary = ends.len().is_multiple_of(ITERATIONS_AHEAD);
+    ends.last().copied().filter(|_| boundary).into_iter().collect()
 }
 
 fn layer(at: &Lowering<'_>, op: &Op) -> Layer {
