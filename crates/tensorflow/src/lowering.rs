@@ -5,6 +5,7 @@ use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Tensor, Tenso
 use crate::rules;
 use crate::setup::{Device, Mode, Setup};
 use plimsoll_graph::{Graph, LayerId, Op, Phase, Role, Source, ValueId};
+use std::collections::HashMap;
 
 /// Makes the program of one training step.
 pub fn lower(graph: &Graph, setup: &Setup) -> Program {
@@ -51,6 +52,8 @@ pub struct Lowering<'a> {
     pub waiting_bias: Option<(ValueId, TensorId)>,
     /// The tensor of each value that has one.
     tensors: Vec<Option<TensorId>>,
+    /// Variables in the type that layers compute in.
+    casts: HashMap<TensorId, TensorId>,
     /// The gradients that have reached each value.
     gradients: Vec<Vec<TensorId>>,
     /// Whether the loss's gradient is wanted for each value.
@@ -68,6 +71,7 @@ impl<'a> Lowering<'a> {
             products: 0,
             waiting_bias: None,
             tensors: vec![None; graph.values().len()],
+            casts: HashMap::new(),
             gradients: vec![Vec::new(); graph.values().len()],
             wanted: wanted(graph),
         };
@@ -103,6 +107,21 @@ impl<'a> Lowering<'a> {
     /// The tensors of an op's operands.
     pub fn operands(&self, op: &Op) -> Vec<TensorId> {
         op.inputs.iter().map(|&input| self.tensor(input)).collect()
+    }
+
+    /// A variable as a layer reads it: under a mixed policy a cast copy, which waits for nothing and so is made before the first layer runs.
+    pub fn weight(&mut self, value: ValueId) -> TensorId {
+        let tensor = self.tensor(value);
+        if !self.setup.precision.is_mixed() || self.program.tensor(tensor).owner != Owner::Variable {
+            return tensor;
+        }
+        if let Some(&cast) = self.casts.get(&tensor) {
+            return cast;
+        }
+        let bytes = self.bytes(value);
+        let cast = self.call(Call { name: "Cast", reads: &[tensor], bytes, early: true, ..Call::default() });
+        self.casts.insert(tensor, cast);
+        cast
     }
 
     /// Says which tensor a value is.
@@ -178,6 +197,12 @@ impl<'a> Lowering<'a> {
     /// Whether Python runs the step call by call.
     pub fn is_eager(&self) -> bool {
         self.setup.mode == Mode::Eager
+    }
+
+    /// These tensors if a tape keeps them for their shapes. A graph knows shapes when it is made; in eager mode the gradients of sums and means ask the
+    /// operands themselves (ResNet-50 in eager mode: every `SquaredDifference` and every product before an addition is kept).
+    pub fn for_shapes(&self, tensors: &[TensorId]) -> Vec<TensorId> {
+        if self.is_eager() { tensors.to_vec() } else { Vec::new() }
     }
 
     /// Whether the kernels are the CPU's.

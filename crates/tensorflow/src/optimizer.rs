@@ -5,28 +5,77 @@
 
 use crate::lowering::{Call, Lowering};
 use crate::program::{Assignment, KernelId, Owner, TensorId};
+use crate::setup::Precision;
 use plimsoll_graph::{Role, ValueId};
 use plimsoll_train::Optimizer;
+
+/// The largest constant that Grappler makes of a computation.
+const LARGEST_CONSTANT: u64 = 10 << 20;
 
 /// Adds the updates of all parameters. A graph updates each as soon as its gradient exists; Python gets all gradients first, and holds them until the step ends.
 pub fn update(at: &mut Lowering<'_>) {
     let parameters: Vec<ValueId> = at.graph.with_role(Role::Parameter).filter(|&id| is_variable(at, id)).collect();
-    let mut gradients = Vec::new();
-    for &parameter in &parameters {
-        at.layer = at.graph.value(parameter).layer;
-        gradients.push(at.gradient_of(parameter));
-    }
+    let gradients: Vec<Option<TensorId>> = parameters.iter().map(|&parameter| gradient(at, parameter)).collect();
+    let finite = at.setup.precision == Precision::MixedFloat16;
+    let checked = finite.then(|| check_all(at, &gradients));
+    let mut updates = Vec::new();
     for (&parameter, &gradient) in parameters.iter().zip(&gradients) {
         at.layer = at.graph.value(parameter).layer;
         let slots: Vec<TensorId> =
             at.setup.optimizer.slots().iter().map(|slot| add_slot(at, parameter, slot)).collect();
-        if let Some(gradient) = gradient {
-            step(at, at.tensor(parameter), gradient, &slots);
+        let Some(gradient) = gradient else { continue };
+        let gradient = checked.map_or(gradient, |checked| unscaled(at, gradient, checked));
+        match at.setup.accumulate {
+            0 | 1 => step(at, at.tensor(parameter), gradient, &slots),
+            _ => accumulate(at, parameter, gradient),
         }
+        updates.push(at.last());
     }
-    if at.is_eager() {
+    if at.setup.accumulate > 1 {
+        keep_zeros(at, &parameters);
+    }
+    if at.is_eager() || finite {
         let held: Vec<TensorId> = gradients.into_iter().flatten().collect();
-        at.fresh("Return", &held, 0);
+        at.call(Call { name: "Return", reads: &held, after: &updates, ..Call::default() });
+    }
+}
+
+/// A parameter's gradient in the type that variables have.
+fn gradient(at: &mut Lowering<'_>, parameter: ValueId) -> Option<TensorId> {
+    at.layer = at.graph.value(parameter).layer;
+    let gradient = at.gradient_of(parameter)?;
+    let halved = at.program.tensor(gradient).bytes == at.elements(parameter) * 2;
+    Some(if halved { at.fresh("Cast", &[gradient], at.elements(parameter) * 4) } else { gradient })
+}
+
+/// A scaled loss: nothing is updated before all gradients are known to be finite, and the condition holds them while it runs.
+fn check_all(at: &mut Lowering<'_>, gradients: &[Option<TensorId>]) -> TensorId {
+    let finite: Vec<TensorId> = gradients.iter().flatten().map(|&gradient| at.fresh("IsFinite", &[gradient], 1)).collect();
+    at.fresh("All", &finite, 1)
+}
+
+fn unscaled(at: &mut Lowering<'_>, gradient: TensorId, checked: TensorId) -> TensorId {
+    let bytes = at.program.tensor(gradient).bytes;
+    at.fresh("Mul", &[gradient, checked], bytes)
+}
+
+/// A step that only adds its gradient to the accumulator, whose new contents take the gradient's place.
+fn accumulate(at: &mut Lowering<'_>, parameter: ValueId, gradient: TensorId) {
+    let bytes = at.elements(parameter) * 4;
+    let name = format!("gradient_accumulator/{}", at.graph.value(parameter).name);
+    let sum = at.owned(Owner::Variable, Role::OptimizerState, at.layer, &name, bytes);
+    let new = at.reuse("AddV2", &[gradient], bytes);
+    at.assign("AssignVariableOp", &[new], &[], Assignment::Replace(sum, new));
+}
+
+/// The zeros that accumulators are reset to are constants of the graph, one for each shape, unless they are too large to be folded
+/// (ResNet-50: 37.5 MB; an MLP with kernels of 12 and 64 MiB: none).
+fn keep_zeros(at: &mut Lowering<'_>, parameters: &[ValueId]) {
+    let mut shapes: Vec<_> = parameters.iter().map(|&id| &at.graph.tensor(id).shape).collect();
+    shapes.sort_by_key(|shape| shape.extents().to_vec());
+    shapes.dedup();
+    for bytes in shapes.into_iter().map(|shape| shape.elements() as u64 * 4).filter(|&bytes| bytes <= LARGEST_CONSTANT) {
+        at.owned(Owner::Variable, Role::Workspace, None, "zeros", bytes);
     }
 }
 

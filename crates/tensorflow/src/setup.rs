@@ -91,6 +91,11 @@ impl Precision {
         Self::ALL.into_iter().find(|precision| precision.name() == name)
     }
 
+    /// Whether layers compute in another type than variables have.
+    pub fn is_mixed(self) -> bool {
+        self != Self::Float32
+    }
+
     /// The bytes of one element of an activation.
     pub fn bytes(self) -> u64 {
         match self {

@@ -9,7 +9,7 @@ use plimsoll_graph::{Op, ValueId};
 /// The gradient of the filter and that of the image, each with its scratch.
 pub fn conv2d(at: &mut Lowering<'_>, op: &Op, kind: &Conv2d) -> Backward {
     let [x, filter] = [op.inputs[0], op.inputs[1]];
-    let operands = at.operands(op);
+    let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
     let result = at.fresh("Conv2D", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
     let place = Place::of_next(at);
@@ -38,7 +38,7 @@ pub fn conv2d(at: &mut Lowering<'_>, op: &Op, kind: &Conv2d) -> Backward {
 /// The forward pass is a convolution's gradient, and the other way round.
 pub fn transposed(at: &mut Lowering<'_>, op: &Op, kind: &TransposedConv2d) -> Backward {
     let [x, filter] = [op.inputs[0], op.inputs[1]];
-    let operands = at.operands(op);
+    let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
     // The convolution this is the gradient of reads the result and gives the argument.
     let place = Place::of_next(at);
     let product = product(at, op.outputs[0], x, filter, kind.conv.groups);
@@ -68,7 +68,7 @@ pub fn transposed(at: &mut Lowering<'_>, op: &Op, kind: &TransposedConv2d) -> Ba
 /// Depthwise kernels have only small scratch.
 pub fn depthwise(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, filter] = [op.inputs[0], op.inputs[1]];
-    let operands = at.operands(op);
+    let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
     let place = Place::of_next(at);
     let result = at.fresh("DepthwiseConv2dNative", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
@@ -102,6 +102,7 @@ fn product(at: &Lowering<'_>, image: ValueId, result: ValueId, filter: ValueId, 
         pixels: (result[1] * result[2]) as u64,
         window: (filter[0] * filter[1] * channels) as u64,
         filters: result.last() as u64,
+        element: at.setup.precision.bytes(),
     }
 }
 

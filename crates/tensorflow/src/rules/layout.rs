@@ -61,7 +61,7 @@ pub fn constant(at: &mut Lowering<'_>, op: &Op) -> Backward {
 pub fn embedding(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [table, y] = [op.inputs[0], op.outputs[0]];
     let scattered = at.setup.optimizer == Optimizer::Sgd && at.setup.accumulate == 1;
-    let mut operands = at.operands(op);
+    let mut operands = [at.weight(table), at.tensor(op.inputs[1])];
     if scattered {
         operands[0] = at.fresh("ReadVariableOp", &[], at.elements(table) * 4);
     }

@@ -9,7 +9,7 @@ use plimsoll_graph::{Op, OpKind, Source, ValueId};
 /// kernel's gradient exists once for each sample before it is summed (transformer: `query/MatMul/MatMul_1` is 8 kernels large at batch 8).
 pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     let [a, b] = [op.inputs[0], op.inputs[1]];
-    let operands = at.operands(op);
+    let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
     let result = at.fresh("MatMul", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
     let place = Place::of_next(at);
@@ -37,7 +37,7 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
 /// A bias is added in place; the gradient passes through. The bias's own gradient is a kernel of the product that it follows.
 pub fn bias_add(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, bias] = [op.inputs[0], op.inputs[1]];
-    let operands = at.operands(op);
+    let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
     let result = at.reuse("BiasAdd", &operands, at.bytes(x));
     at.set(op.outputs[0], result);
     let follows_product = matches!(at.graph.value(x).source, Source::Op(op) if is_product(&at.graph.op(op).kind));

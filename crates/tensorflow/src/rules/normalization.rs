@@ -10,26 +10,27 @@ pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, gamma, beta] = [op.inputs[0], op.inputs[1], op.inputs[2]];
     let (bytes, small) = (at.elements(x) * 4, at.elements(gamma) * 4);
     let argument = widened(at, at.tensor(x), x);
-    let (mean, variance) = moments(at, argument, bytes, small);
+    let (mean, squares, variance) = moments(at, argument, bytes, small);
     let scale = at.fresh("Mul", &[variance, at.tensor(gamma)], small);
     let product = at.fresh("Mul", &[scale, argument], bytes);
     let shift = at.fresh("Sub", &[mean, scale, at.tensor(beta)], small);
     let result = at.reuse("AddV2", &[product, shift], bytes);
     let result = narrowed(at, result, x);
     at.set(op.outputs[0], result);
+    let (added, squared) = (at.for_shapes(&[product]), at.for_shapes(&[squares]));
     Box::new(move |at, dy| {
         let dy = widened(at, dy, x);
         let straight = at.reuse("Mul", &[dy, scale], bytes);
         let product = at.fresh("Mul", &[dy, argument], bytes);
         let product_sum = at.fresh("Sum", &[product], small);
-        let sum = at.fresh("Sum", &[dy], small);
+        let sum = at.fresh("Sum", &[vec![dy], added].concat(), small);
         give(at, beta, sum);
         give(at, gamma, product_sum);
         let to_mean = at.fresh("Neg", &[sum, scale], small);
         let tile = at.fresh("Tile", &[to_mean], bytes);
         let from_mean = at.reuse("Mul", &[tile], bytes);
         let to_variance = at.fresh("RsqrtGrad", &[product_sum, sum, variance], small);
-        let from_variance = variance_gradient(at, argument, mean, to_variance, bytes);
+        let from_variance = variance_gradient(at, [argument, mean], &[vec![to_variance], squared].concat(), bytes);
         let gradient = at.reuse("AddN", &[from_variance, from_mean, straight], bytes);
         let gradient = narrowed(at, gradient, x);
         at.give(x, gradient);
@@ -44,7 +45,7 @@ pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let rows = bytes / at.graph.tensor(x).shape.last().max(1) as u64;
     let small = at.elements(gamma) * 4;
     let argument = widened(at, at.tensor(x), x);
-    let (mean, variance) = moments(at, argument, bytes, rows);
+    let (mean, squares, variance) = moments(at, argument, bytes, rows);
     let scale = at.fresh("Mul", &[variance, at.tensor(gamma)], bytes);
     let negative = at.fresh("Neg", &[mean], rows);
     let shift = at.fresh("Mul", &[negative, scale], bytes);
@@ -53,9 +54,10 @@ pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let result = at.reuse("AddV2", &[sum, at.tensor(beta)], bytes);
     let result = narrowed(at, result, x);
     at.set(op.outputs[0], result);
+    let (added, squared) = (at.for_shapes(&[shift, product]), at.for_shapes(&[squares]));
     Box::new(move |at, dy| {
         let dy = widened(at, dy, x);
-        let sum = at.fresh("Sum", &[dy], small);
+        let sum = at.fresh("Sum", &[vec![dy], added].concat(), small);
         give(at, beta, sum);
         let of_shift = at.fresh("Mul", &[dy, negative], bytes);
         let of_product = at.fresh("Mul", &[dy, argument], bytes);
@@ -69,28 +71,28 @@ pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
         let to_mean = at.fresh("Sum", &[straight], rows);
         let tile = at.fresh("Tile", &[to_mean], bytes);
         let from_mean = at.reuse("Mul", &[tile], bytes);
-        let from_variance = variance_gradient(at, argument, mean, to_variance, bytes);
+        let from_variance = variance_gradient(at, [argument, mean], &[vec![to_variance], squared].concat(), bytes);
         let gradient = at.reuse("AddN", &[from_variance, from_mean, straight], bytes);
         let gradient = narrowed(at, gradient, x);
         at.give(x, gradient);
     })
 }
 
-fn moments(at: &mut Lowering<'_>, argument: TensorId, bytes: u64, small: u64) -> (TensorId, TensorId) {
+/// Mean, squared differences from it, and their mean.
+fn moments(at: &mut Lowering<'_>, argument: TensorId, bytes: u64, small: u64) -> (TensorId, TensorId, TensorId) {
     let mean = at.fresh("Mean", &[argument], small);
     let squares = at.fresh("SquaredDifference", &[argument, mean], bytes);
-    (mean, at.fresh("Mean", &[squares], small))
+    (mean, squares, at.fresh("Mean", &[squares], small))
 }
 
 /// Stretched over the argument, and multiplied with its distance from the mean, which takes the argument's place.
 fn variance_gradient(
     at: &mut Lowering<'_>,
-    argument: TensorId,
-    mean: TensorId,
-    to_variance: TensorId,
+    [argument, mean]: [TensorId; 2],
+    to_variance: &[TensorId],
     bytes: u64,
 ) -> TensorId {
-    let tile = at.fresh("Tile", &[to_variance], bytes);
+    let tile = at.fresh("Tile", to_variance, bytes);
     let scaled = at.reuse("Mul", &[tile], bytes);
     let after = [at.last()];
     let reads = [argument, mean];

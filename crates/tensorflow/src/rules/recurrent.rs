@@ -85,6 +85,7 @@ type Cell = fn(&mut Lowering<'_>, Layer, TensorId, (TensorId, TensorId)) -> (Ten
 
 /// The loop forward: `cell` makes the new memory and result of `(memory, product with the result)`.
 fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -> Backward {
+    let (kernel, recurrent) = (at.weight(layer.kernel), at.weight(layer.recurrent));
     let whole = layer.input * layer.positions as u64;
     let turned = at.fresh("Transpose", &[at.tensor(layer.x)], whole);
     let inputs: Vec<TensorId> =
@@ -98,9 +99,9 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
     let mut ends: Vec<KernelId> = Vec::new();
     for &input in &inputs {
         let before = before(&ends);
-        let reads = [input, at.tensor(layer.kernel)];
+        let reads = [input, kernel];
         let projected = at.call(Call { name: "MatMul", reads: &reads, bytes: layer.gates, after: &before, ..Call::default() });
-        let recurrent = at.fresh("MatMul_1", &[result, at.tensor(layer.recurrent)], layer.gates);
+        let recurrent = at.fresh("MatMul_1", &[result, recurrent], layer.gates);
         let previous = result;
         let (new_memory, new_result, kept) = cell(at, layer, projected, (memory, recurrent));
         (memory, result) = (new_memory, new_result);
@@ -135,7 +136,7 @@ fn backward(
     let mut of_result = dy;
     let mut inputs = Vec::new();
     let mut ends: Vec<KernelId> = Vec::new();
-    let (kernel, recurrent) = (at.tensor(layer.kernel), at.tensor(layer.recurrent));
+    let (kernel, recurrent) = (at.weight(layer.kernel), at.weight(layer.recurrent));
     for (step, zero) in steps.into_iter().zip(zeros).rev() {
         let before = before(&ends);
         let first = [of_result, step.kept[0]];

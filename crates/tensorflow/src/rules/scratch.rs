@@ -2,8 +2,8 @@
 //!
 //! From `conv_grad_filter_ops.cc` and `conv_grad_input_ops.cc`; every size in the traces of six models is reproduced.
 
-/// The working set that TensorFlow aims at, in float32 elements.
-const WORKING_SET: u64 = (30 << 20) / 4;
+/// The bytes of the working set that TensorFlow aims at.
+const WORKING_SET: u64 = 30 << 20;
 
 /// From this many elements a product is cut by itself, not by images.
 const LARGE_PRODUCT: u64 = 64 << 10;
@@ -17,6 +17,8 @@ pub struct Product {
     pub window: u64,
     /// Channels of the result.
     pub filters: u64,
+    /// Bytes of one element.
+    pub element: u64,
 }
 
 impl Product {
@@ -32,7 +34,7 @@ impl Product {
     }
 
     fn images(self) -> u64 {
-        WORKING_SET.div_ceil(self.elements())
+        (WORKING_SET / self.element).div_ceil(self.elements())
     }
 
     fn elements(self) -> u64 {
@@ -40,7 +42,7 @@ impl Product {
     }
 
     fn unrolled(self) -> u64 {
-        self.pixels * self.window * 4
+        self.pixels * self.window * self.element
     }
 }
 
@@ -60,7 +62,7 @@ mod tests {
             (16, 4608, 512, 1_179_648, 294_912),    // VGG16's last
         ];
         for (pixels, window, filters, filter_gradient, input_gradient) in table {
-            let product = Product { pixels, window, filters };
+            let product = Product { pixels, window, filters, element: 4 };
             assert_eq!(product.filter_gradient(), filter_gradient, "{product:?}");
             assert_eq!(product.input_gradient(8), input_gradient, "{product:?}");
         }
