@@ -2,6 +2,8 @@
 
 #[path = "../tests/table/measured.rs"]
 mod measured;
+#[path = "../tests/table/models.rs"]
+mod models;
 
 use measured::Row;
 
@@ -34,6 +36,9 @@ fn print_row(row: &Row) -> f64 {
     let prediction = row.predict();
     let (measured, predicted) = (row.number("t_req_peak"), prediction.live_peak().0);
     let error = (predicted as f64 / measured as f64 - 1.0) * 100.0;
+    if std::env::var_os("HOLDERS").is_some() {
+        prediction.by_holder().iter().take(12).for_each(|(holder, bytes)| println!("    {:>12} {holder}", bytes.0));
+    }
     println!("{:58} {measured:>12} {predicted:>12} {error:>+7.1} %", row.name());
     error
 }

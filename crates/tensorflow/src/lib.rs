@@ -4,6 +4,7 @@
 //! report and the smallest limit that it would need. How TensorFlow behaves is a table of rules in `rules/`, one for each op, each with its evidence.
 
 mod executor;
+mod limit;
 mod lowering;
 mod optimizer;
 mod prediction;
@@ -11,5 +12,5 @@ mod program;
 mod rules;
 mod setup;
 
-pub use prediction::{Prediction, predict};
+pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};
 pub use setup::{Device, Mode, Precision, Setup};

@@ -1,10 +1,18 @@
-//! Predictions: what a step takes in TensorFlow.
+//! Predictions: what a step takes in TensorFlow, who holds it, and what limit it needs.
 
 use crate::executor::{Order, execute};
+use crate::limit;
 use crate::lowering::lower;
-use crate::setup::{Mode, Setup};
-use plimsoll_graph::Graph;
-use plimsoll_trace::{Bytes, Summary, Trace, summarize};
+use crate::setup::{Device, Mode, Setup};
+use plimsoll_graph::{Graph, Role};
+use plimsoll_trace::{Bytes, Label, Summary, Trace, summarize};
+use std::collections::{BTreeMap, HashMap};
+
+/// What the CUDA context and its libraries take of a GPU before the first tensor. An allowance: it depends on driver and card, and was not measured here.
+pub const CUDA_CONTEXT: Bytes = Bytes(450 << 20);
+
+/// What cuDNN's convolutions may take as workspace at a time. An allowance: it depends on the algorithm that is chosen, and was not measured here.
+pub const CUDNN_WORKSPACE: Bytes = Bytes(64 << 20);
 
 /// What TensorFlow would do with a model in one step.
 #[derive(Clone, Debug)]
@@ -13,18 +21,23 @@ pub struct Prediction {
     pub trace: Trace,
     /// Its figures.
     pub summary: Summary,
+    /// What is assumed beside it and was not measured: a name and a size each.
+    pub allowances: Vec<(&'static str, Bytes)>,
+    setup: Setup,
+    /// The step that applies accumulated gradients, where there is one.
+    applying: Option<Trace>,
 }
 
 /// Predicts a training step of the model whose forward graph this is.
 pub fn predict(graph: &Graph, setup: &Setup) -> Prediction {
-    let program = lower(graph, setup);
-    let order = match setup.mode {
-        Mode::Graph | Mode::Keras => Order::ReadyStack,
-        Mode::Eager => Order::AsWritten,
-    };
-    let trace = execute(&program, order, &|layer| graph.layer_name(layer).to_string());
+    let trace = trace(graph, setup);
     let summary = summarize(&trace);
-    Prediction { trace, summary }
+    let applying = (setup.accumulate > 1).then(|| trace_of_applying(graph, setup));
+    let allowances = match setup.device {
+        Device::Cpu => Vec::new(),
+        Device::Gpu => vec![("CUDA context", CUDA_CONTEXT), ("cuDNN workspace", CUDNN_WORKSPACE)],
+    };
+    Prediction { trace, summary, allowances, setup: *setup, applying }
 }
 
 impl Prediction {
@@ -32,4 +45,69 @@ impl Prediction {
     pub fn live_peak(&self) -> Bytes {
         self.summary.floor
     }
+
+    /// The peak that TensorFlow's allocator reports when nothing limits it.
+    pub fn reported_peak(&self, growth: bool) -> Bytes {
+        limit::reported_peak(&self.trace, self.setup.device, growth)
+    }
+
+    /// The smallest limit at which three steps run, in whole MiB, without the allowances.
+    pub fn smallest_limit(&self, growth: bool) -> Option<Bytes> {
+        let steps = [Some(&self.trace), self.applying.as_ref()];
+        let limits: Option<Vec<Bytes>> =
+            steps.into_iter().flatten().map(|trace| limit::smallest(trace, self.setup.device, growth)).collect();
+        limits?.into_iter().max()
+    }
+
+    /// Live bytes at the peak by role, in the order of roles.
+    pub fn by_role(&self) -> BTreeMap<Role, Bytes> {
+        let mut by_role = BTreeMap::new();
+        for (label, bytes) in self.live() {
+            *by_role.entry(Role::parse(&label.role).unwrap_or(Role::Workspace)).or_insert(Bytes::ZERO) += bytes;
+        }
+        by_role
+    }
+
+    /// Live bytes at the peak by layer, the largest first.
+    pub fn by_layer(&self) -> Vec<(&str, Bytes)> {
+        self.largest(|label| label.layer.as_str())
+    }
+
+    /// Live bytes at the peak by what holds them, the largest first.
+    pub fn by_holder(&self) -> Vec<(String, Bytes)> {
+        self.largest(|label| match label.layer.is_empty() || label.value.contains('/') {
+            true => label.value.clone(),
+            false => format!("{}/{}", label.layer, label.value),
+        })
+    }
+
+    fn live(&self) -> impl Iterator<Item = (&Label, Bytes)> {
+        self.summary.live_at_floor.iter().map(|&(label, bytes)| (self.trace.label(label), bytes))
+    }
+
+    fn largest<'a, K: std::hash::Hash + Ord + Clone>(&'a self, key: impl Fn(&'a Label) -> K) -> Vec<(K, Bytes)> {
+        let mut sums: HashMap<K, Bytes> = HashMap::new();
+        for (label, bytes) in self.live() {
+            *sums.entry(key(label)).or_default() += bytes;
+        }
+        let mut sums: Vec<(K, Bytes)> = sums.into_iter().collect();
+        sums.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), name.clone()));
+        sums
+    }
+}
+
+fn trace(graph: &Graph, setup: &Setup) -> Trace {
+    let order = match setup.mode {
+        Mode::Graph | Mode::Keras => Order::ReadyStack,
+        Mode::Eager => Order::AsWritten,
+    };
+    execute(&lower(graph, setup), order, &|layer| graph.layer_name(layer).to_string())
+}
+
+/// Every few steps the sums are applied: an update like any other, beside accumulators as large as the weights.
+fn trace_of_applying(graph: &Graph, setup: &Setup) -> Trace {
+    let mut trace = trace(graph, &Setup { accumulate: 1, ..*setup });
+    let accumulators = graph.elements_of(Role::Parameter) as u64 * 4;
+    limit::hold(&mut trace, "gradient accumulators", Bytes(accumulators));
+    trace
 }

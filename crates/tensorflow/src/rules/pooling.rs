@@ -4,8 +4,8 @@ use crate::lowering::{Backward, Lowering};
 use plimsoll_graph::Op;
 use plimsoll_graph::op::{Pool, Reduction};
 
-/// Max pooling keeps image and result; on the CPU its gradient finds the maxima again, with positions as int64 (a trace of a small convolutional
-/// network: `MaxPoolGrad` takes 12 bytes for every element of the result). Average pooling keeps nothing.
+/// Max pooling keeps image and result; on the CPU its gradient finds the maxima again, in the
+/// place of the result if nobody else reads it, with their positions as int64 (a small convolutional network: `MaxPoolGrad` takes 8 bytes for every element of the result). Average pooling keeps nothing.
 pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
     let [x, y] = [op.inputs[0], op.outputs[0]];
     let image = at.tensor(x);
@@ -15,8 +15,9 @@ pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
     Box::new(move |at, dy| {
         let gradient = match pool {
             Pool::Max => {
-                let scratch = if at.on_cpu() { vec![at.bytes(y), at.elements(y) * 8] } else { Vec::new() };
-                at.scratchy("MaxPoolGrad", &[image, result, dy], at.bytes(x), &scratch)
+                let again = at.reuse("MaxPool", &[result, dy], at.bytes(y));
+                let positions = if at.on_cpu() { vec![at.elements(y) * 8] } else { Vec::new() };
+                at.scratchy("MaxPoolGrad", &[image, again, dy], at.bytes(x), &positions)
             }
             Pool::Average => at.fresh("AvgPoolGrad", &[dy], at.bytes(x)),
         };

@@ -96,7 +96,7 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
     let mut memory = at.call(Call { name: "Zeros", bytes: layer.state, early: true, ..Call::default() });
     let mut result = memory;
     let mut steps: Vec<Step> = Vec::new();
-    let mut ends: Vec<KernelId> = Vec::new();
+    let mut ends: Vec<Vec<KernelId>> = Vec::new();
     for &input in &inputs {
         let before = before(&ends);
         let reads = [input, kernel];
@@ -105,7 +105,7 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
         let previous = result;
         let (new_memory, new_result, kept) = cell(at, layer, projected, (memory, recurrent));
         (memory, result) = (new_memory, new_result);
-        ends.push(at.last());
+        ends.push(vec![at.last()]);
         steps.push(Step { input, previous, kept });
     }
     let states = if gives_last_only(at, op) { result } else { stack(at, &steps, result, at.bytes(op.outputs[0])) };
@@ -135,7 +135,7 @@ fn backward(
     let mut sums = Sums::new(at, layer);
     let mut of_result = dy;
     let mut inputs = Vec::new();
-    let mut ends: Vec<KernelId> = Vec::new();
+    let mut ends: Vec<Vec<KernelId>> = Vec::new();
     let (kernel, recurrent) = (at.weight(layer.kernel), at.weight(layer.recurrent));
     for (step, zero) in steps.into_iter().zip(zeros).rev() {
         let before = before(&ends);
@@ -154,13 +154,15 @@ fn backward(
         if sequence {
             of_result = at.reuse("AddN", &[of_result, dy], layer.state);
         }
-        ends.push(sums.end);
+        ends.push(sums.ends.clone());
     }
+    // What follows the loop waits until its last iteration has added its gradients.
+    let ends = sums.ends.clone();
     sums.give(at, layer);
     if at.wants(layer.x) {
-        let whole = layer.input * layer.positions as u64;
-        let stacked = at.fresh("TensorListStack", &inputs, whole);
-        let gradient = at.fresh("Transpose", &[stacked], whole);
+        let bytes = layer.input * layer.positions as u64;
+        let stacked = at.call(Call { name: "TensorListStack", reads: &inputs, bytes, after: &ends, ..Call::default() });
+        let gradient = at.fresh("Transpose", &[stacked], bytes);
         at.give(layer.x, gradient);
     }
 }
@@ -170,7 +172,8 @@ struct Sums {
     kernel: Vec<TensorId>,
     recurrent: Vec<TensorId>,
     bias: Vec<TensorId>,
-    end: KernelId,
+    /// The additions of the last step.
+    ends: Vec<KernelId>,
 }
 
 impl Sums {
@@ -179,7 +182,7 @@ impl Sums {
             let bytes = at.bytes(value);
             at.call(Call { name: "Zeros", bytes, early: true, ..Call::default() })
         });
-        Self { kernel: vec![zeros[0]], recurrent: vec![zeros[1]], bias: Vec::new(), end: at.last() }
+        Self { kernel: vec![zeros[0]], recurrent: vec![zeros[1]], bias: Vec::new(), ends: Vec::new() }
     }
 
     fn add(&mut self, at: &mut Lowering<'_>, layer: Layer, step: &Step, joined: TensorId) {
@@ -188,14 +191,15 @@ impl Sums {
         }
         let of_kernel = at.fresh("MatMul_1", &[step.input, joined], at.bytes(layer.kernel));
         let of_recurrent = at.fresh("MatMul_1", &[step.previous, joined], at.bytes(layer.recurrent));
+        self.ends.clear();
         for (sums, gradient) in [(&mut self.kernel, of_kernel), (&mut self.recurrent, of_recurrent)] {
             sums.push(gradient);
             if !at.is_eager() {
                 let bytes = at.program.tensor(gradient).bytes;
                 *sums = vec![at.reuse("AddN", sums, bytes)];
             }
+            self.ends.push(at.last());
         }
-        self.end = at.last();
     }
 
     fn give(self, at: &mut Lowering<'_>, layer: Layer) {
@@ -212,9 +216,9 @@ fn after(at: &mut Lowering<'_>, name: &'static str, reads: &[TensorId], bytes: u
 }
 
 /// What an iteration waits for: nothing, or the end of the last one that could run ahead with it.
-fn before(ends: &[KernelId]) -> Vec<KernelId> {
+fn before(ends: &[Vec<KernelId>]) -> Vec<KernelId> {
     let boundary = ends.len().is_multiple_of(ITERATIONS_AHEAD);
-    ends.last().copied().filter(|_| boundary).into_iter().collect()
+    ends.last().filter(|_| boundary).cloned().unwrap_or_default()
 }
 
 fn layer(at: &Lowering<'_>, op: &Op) -> Layer {

@@ -1,3 +1,4 @@
 //! Predictions against TensorFlow: the table that the README states.
 
 mod measured;
+mod models;

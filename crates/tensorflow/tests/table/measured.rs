@@ -1,7 +1,7 @@
 //! What was measured in TensorFlow, and the same configurations predicted.
 
-use plimsoll_model::layer::{Dense, Dropout, Flatten};
-use plimsoll_model::{Builder, Mode as Lowering, Model, zoo};
+use crate::models;
+use plimsoll_model::{Mode as Lowering, Model, zoo};
 use plimsoll_tensorflow::{Device, Mode, Precision, Prediction, Setup, predict};
 use plimsoll_train::{Loss, Optimizer};
 use std::collections::HashMap;
@@ -70,9 +70,10 @@ impl Row {
 
     fn model(&self) -> Model {
         let size = self.number("size");
+        if let Some(model) = models::find(self.text("model"), size as usize) {
+            return model;
+        }
         let name = match self.text("model") {
-            "mlp_4096" => return wide(),
-            "mlp_beginner" => return beginner(),
             "mlp_tfdoc" => "mlp".to_string(),
             "cnn_small" => format!("cnn@{size}"),
             "unet_small" => format!("unet@{size}"),
@@ -84,25 +85,4 @@ impl Row {
         };
         zoo::find(&name).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
-}
-
-/// Two hidden layers of 4096 units.
-fn wide() -> Model {
-    let mut net = Builder::new("wide");
-    let x = net.input([784]);
-    let x = net.push(Dense::new(4096).relu(), &[x]);
-    let x = net.push(Dense::new(4096).relu(), &[x]);
-    let x = net.push(Dense::new(10).softmax(), &[x]);
-    net.build(x)
-}
-
-/// TensorFlow's first tutorial.
-fn beginner() -> Model {
-    let mut net = Builder::new("beginner");
-    let x = net.input([28, 28]);
-    let x = net.push(Flatten {}, &[x]);
-    let x = net.push(Dense::new(128).relu(), &[x]);
-    let x = net.push(Dropout::new(0.2), &[x]);
-    let x = net.push(Dense::new(10).softmax(), &[x]);
-    net.build(x)
 }
