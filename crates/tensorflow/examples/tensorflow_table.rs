@@ -15,6 +15,16 @@ fn main() {
     print(&plain);
     println!("\nother modes and precisions");
     print(&other);
+    println!("\nsmallest limits in MiB");
+    measured::thresholds().iter().for_each(print_limit);
+}
+
+fn print_limit(row: &Row) {
+    let prediction = row.predict();
+    let limit = prediction.smallest_limit(true).map_or(0, |limit| limit.0 >> 20);
+    let measured = row.number("threshold_mb");
+    let error = (limit as f64 / measured as f64 - 1.0) * 100.0;
+    println!("{:58} {measured:>12} {limit:>12} {error:>+7.1} %", row.name());
 }
 
 fn print(rows: &[Row]) {

@@ -4,7 +4,7 @@
 //! kernel makes ready, the last runs next and the others wait on a stack, since the thread that made them ready takes
 //! its own newest task first. Eager mode runs kernels as Python calls them.
 
-use crate::program::{Assignment, Kernel, KernelId, Owner, Program, TensorId};
+use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Start, TensorId};
 use plimsoll_graph::{LayerId, Role};
 use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
 use std::collections::HashMap;
@@ -18,12 +18,31 @@ pub enum Order {
     AsWritten,
 }
 
+/// What of a training is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// One step; the variables are there.
+    OneStep,
+    /// Making the variables, which has temporaries of its own, then so many steps.
+    FromTheStart {
+        /// How many steps.
+        steps: usize,
+    },
+}
+
 /// Runs a program and writes down what it takes and frees.
-pub fn execute(program: &Program, order: Order, layer_name: &dyn Fn(LayerId) -> String) -> Trace {
-    let mut memory = Memory::new(program, order == Order::ReadyStack, layer_name);
-    match order {
-        Order::AsWritten => program.kernel_ids().for_each(|id| memory.run(id)),
-        Order::ReadyStack => run_ready(program, |id| memory.run(id)),
+pub fn execute(program: &Program, order: Order, extent: Extent, layer_name: &dyn Fn(LayerId) -> String) -> Trace {
+    let (with_build, steps) = match extent {
+        Extent::OneStep => (false, 1),
+        Extent::FromTheStart { steps } => (true, steps),
+    };
+    let mut memory = Memory::new(program, order == Order::ReadyStack, with_build, layer_name);
+    for _ in 0..steps {
+        memory.begin_step();
+        match order {
+            Order::AsWritten => program.kernel_ids().for_each(|id| memory.run(id)),
+            Order::ReadyStack => run_ready(program, |id| memory.run(id)),
+        }
     }
     memory.trace
 }
@@ -91,6 +110,7 @@ impl Waiting {
 struct Memory<'a> {
     program: &'a Program,
     in_place: bool,
+    with_build: bool,
     trace: Trace,
     time: u32,
     next_block: u32,
@@ -106,16 +126,19 @@ struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     /// Everything that is there before the step begins.
-    fn new(program: &'a Program, in_place: bool, layer_name: &'a dyn Fn(LayerId) -> String) -> Self {
-        let mut reads_left = vec![0; program.tensors.len()];
-        for kernel in &program.kernels {
-            kernel.reads.iter().for_each(|read| reads_left[read.0 as usize] += 1);
-        }
+    fn new(
+        program: &'a Program,
+        in_place: bool,
+        with_build: bool,
+        layer_name: &'a dyn Fn(LayerId) -> String,
+    ) -> Self {
+        let reads_left = vec![0; program.tensors.len()];
         let block = vec![None; program.tensors.len()];
         let (labels, outdated, trace) = (HashMap::new(), HashMap::new(), Trace::default());
         let mut memory = Self {
             program,
             in_place,
+            with_build,
             trace,
             time: 0,
             next_block: 0,
@@ -125,12 +148,29 @@ impl<'a> Memory<'a> {
             labels,
             layer_name,
         };
-        for id in program.tensor_ids() {
-            if matches!(program.tensor(id).owner, Owner::Variable | Owner::Caller) {
-                memory.take(id);
-            }
-        }
+        memory.build();
         memory
+    }
+
+    /// Variables in the order in which Keras makes them, then the batch.
+    fn build(&mut self) {
+        let program = self.program;
+        let mut there: Vec<TensorId> = program.tensor_ids().filter(|&id| program.tensor(id).owner != Owner::Step).collect();
+        there.sort_by_key(|&id| (!program.tensor(id).owner.is_variable(), program.tensor(id).role == Role::OptimizerState));
+        for id in there {
+            let tensor = program.tensor(id);
+            let drawn = self.with_build && tensor.owner == Owner::Variable(Start::Drawn);
+            let label = self.label(Role::Workspace, tensor.layer, "initializer".to_string());
+            let temporaries: Vec<BlockId> = (0..2).filter(|_| drawn).map(|_| self.take_bytes(tensor.bytes, label)).collect();
+            self.take(id);
+            temporaries.into_iter().for_each(|block| self.free_block(block));
+        }
+    }
+
+    fn begin_step(&mut self) {
+        for kernel in &self.program.kernels {
+            kernel.reads.iter().for_each(|read| self.reads_left[read.0 as usize] += 1);
+        }
     }
 
     fn run(&mut self, id: KernelId) {
@@ -194,8 +234,8 @@ impl<'a> Memory<'a> {
     fn release(&mut self, id: TensorId) {
         let block = match self.program.tensor(id).owner {
             Owner::Step => self.block[id.0 as usize].take(),
-            Owner::Variable => self.outdated.remove(&id),
-            Owner::Caller | Owner::Program => None,
+            Owner::Variable(_) => self.outdated.remove(&id),
+            Owner::Caller => None,
         };
         if let Some(block) = block {
             self.free_block(block);

@@ -6,9 +6,6 @@ use plimsoll_memory::replay::{Requests, replay, smallest_limit};
 use plimsoll_memory::{Allocator, Bfc, BfcOptions, Simulated};
 use plimsoll_trace::{BlockId, Bytes, Event, Label, Offset, Time, Trace};
 
-/// How many steps must run: the first leaves free blocks that the next ones have to live with.
-const STEPS: u32 = 3;
-
 /// The unit in which TensorFlow takes limits.
 const MIB: u64 = 1 << 20;
 
@@ -41,13 +38,6 @@ fn allocator(device: Device, growth: bool) -> Box<dyn Allocator> {
     Box::new(Bfc::new(BfcOptions { growth, ..options }))
 }
 
-/// What persists, then the step several times.
 fn requests(trace: &Trace) -> Requests {
-    let before = trace.events.iter().take_while(|event| event.time() == Time(0)).count();
-    let (held, step) = trace.events.split_at(before);
-    let mut repeated = Trace { labels: trace.labels.clone(), events: held.to_vec() };
-    for _ in 0..STEPS {
-        repeated.events.extend_from_slice(step);
-    }
-    Requests::of(&repeated).expect("a predicted step takes and frees in pairs")
+    Requests::of(trace).expect("the executor frees only what it has taken")
 }

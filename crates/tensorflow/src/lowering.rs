@@ -1,10 +1,10 @@
 //! Lowering: a forward graph becomes TensorFlow's kernels for the forward pass, the backward pass and the updates.
 
 use crate::optimizer;
-use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Tensor, TensorId};
+use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Start, Tensor, TensorId};
 use crate::rules;
 use crate::setup::{Device, Mode, Setup};
-use plimsoll_graph::{Graph, LayerId, Op, Phase, Role, Source, ValueId};
+use plimsoll_graph::{Graph, Init, LayerId, Op, Phase, Role, Source, ValueId};
 use std::collections::HashMap;
 
 /// Makes the program of one training step.
@@ -79,7 +79,8 @@ impl<'a> Lowering<'a> {
             let value = graph.value(id);
             let owner = match value.source {
                 Source::Input => Owner::Caller,
-                Source::Persistent(_) => Owner::Variable,
+                Source::Persistent(Init::Constant(_)) => Owner::Variable(Start::Filled),
+                Source::Persistent(_) => Owner::Variable(Start::Drawn),
                 Source::Op(_) => continue,
             };
             let bytes = value.tensor.shape.elements() as u64 * 4;
@@ -112,7 +113,7 @@ impl<'a> Lowering<'a> {
     /// A variable as a layer reads it: under a mixed policy a cast copy, which waits for nothing and so is made before the first layer runs.
     pub fn weight(&mut self, value: ValueId) -> TensorId {
         let tensor = self.tensor(value);
-        if !self.setup.precision.is_mixed() || self.program.tensor(tensor).owner != Owner::Variable {
+        if !self.setup.precision.is_mixed() || !self.program.tensor(tensor).owner.is_variable() {
             return tensor;
         }
         if let Some(&cast) = self.casts.get(&tensor) {
@@ -214,7 +215,6 @@ impl<'a> Lowering<'a> {
         self.program.add_kernel(Kernel {
             name: call.name,
             layer: self.layer,
-            phase: self.phase,
             reads: call.reads.to_vec(),
             writes,
             scratch: call.scratch.to_vec(),

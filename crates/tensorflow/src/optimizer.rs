@@ -4,7 +4,7 @@
 //! the gradient has gone, and `AssignSub` copies a variable that the backward pass has still to read.
 
 use crate::lowering::{Call, Lowering};
-use crate::program::{Assignment, KernelId, Owner, TensorId};
+use crate::program::{Assignment, KernelId, Owner, Start, TensorId};
 use crate::setup::Precision;
 use plimsoll_graph::{Role, ValueId};
 use plimsoll_train::Optimizer;
@@ -63,7 +63,7 @@ fn unscaled(at: &mut Lowering<'_>, gradient: TensorId, checked: TensorId) -> Ten
 fn accumulate(at: &mut Lowering<'_>, parameter: ValueId, gradient: TensorId) {
     let bytes = at.elements(parameter) * 4;
     let name = format!("gradient_accumulator/{}", at.graph.value(parameter).name);
-    let sum = at.owned(Owner::Variable, Role::OptimizerState, at.layer, &name, bytes);
+    let sum = at.owned(Owner::Variable(Start::Filled), Role::OptimizerState, at.layer, &name, bytes);
     let new = at.reuse("AddV2", &[gradient], bytes);
     at.assign("AssignVariableOp", &[new], &[], Assignment::Replace(sum, new));
 }
@@ -75,18 +75,18 @@ fn keep_zeros(at: &mut Lowering<'_>, parameters: &[ValueId]) {
     shapes.sort_by_key(|shape| shape.extents().to_vec());
     shapes.dedup();
     for bytes in shapes.into_iter().map(|shape| shape.elements() as u64 * 4).filter(|&bytes| bytes <= LARGEST_CONSTANT) {
-        at.owned(Owner::Variable, Role::Workspace, None, "zeros", bytes);
+        at.owned(Owner::Variable(Start::Filled), Role::Workspace, None, "zeros", bytes);
     }
 }
 
 fn is_variable(at: &Lowering<'_>, id: ValueId) -> bool {
-    at.program.tensor(at.tensor(id)).owner == Owner::Variable
+    at.program.tensor(at.tensor(id)).owner.is_variable()
 }
 
 fn add_slot(at: &mut Lowering<'_>, parameter: ValueId, slot: &str) -> TensorId {
     let name = at.setup.optimizer.slot_name(slot, &at.graph.value(parameter).name);
     let bytes = at.elements(parameter) * 4;
-    at.owned(Owner::Variable, Role::OptimizerState, at.layer, &name, bytes)
+    at.owned(Owner::Variable(Start::Filled), Role::OptimizerState, at.layer, &name, bytes)
 }
 
 /// One variable's update. What reads a variable after its assignment waits for that kernel instead of a tensor.

@@ -1,6 +1,6 @@
 //! Predictions: what a step takes in TensorFlow, who holds it, and what limit it needs.
 
-use crate::executor::{Order, execute};
+use crate::executor::{Extent, Order, execute};
 use crate::limit;
 use crate::lowering::lower;
 use crate::setup::{Device, Mode, Setup};
@@ -14,6 +14,9 @@ pub const CUDA_CONTEXT: Bytes = Bytes(450 << 20);
 /// What cuDNN's convolutions may take as workspace at a time. An allowance: it depends on the algorithm that is chosen, and was not measured here.
 pub const CUDNN_WORKSPACE: Bytes = Bytes(64 << 20);
 
+/// What must run within a limit: making the weights and the first step leave free blocks that later steps have to live with.
+const RUN: Extent = Extent::FromTheStart { steps: 3 };
+
 /// What TensorFlow would do with a model in one step.
 #[derive(Clone, Debug)]
 pub struct Prediction {
@@ -24,20 +27,23 @@ pub struct Prediction {
     /// What is assumed beside it and was not measured: a name and a size each.
     pub allowances: Vec<(&'static str, Bytes)>,
     setup: Setup,
-    /// The step that applies accumulated gradients, where there is one.
-    applying: Option<Trace>,
+    /// A training from its start and, where gradients are accumulated, one whose steps apply them.
+    runs: Vec<Trace>,
 }
 
 /// Predicts a training step of the model whose forward graph this is.
 pub fn predict(graph: &Graph, setup: &Setup) -> Prediction {
-    let trace = trace(graph, setup);
+    let trace = trace(graph, setup, Extent::OneStep);
     let summary = summarize(&trace);
-    let applying = (setup.accumulate > 1).then(|| trace_of_applying(graph, setup));
+    let mut runs = vec![self::trace(graph, setup, RUN)];
+    if setup.accumulate > 1 {
+        runs.push(trace_of_applying(graph, setup));
+    }
     let allowances = match setup.device {
         Device::Cpu => Vec::new(),
         Device::Gpu => vec![("CUDA context", CUDA_CONTEXT), ("cuDNN workspace", CUDNN_WORKSPACE)],
     };
-    Prediction { trace, summary, allowances, setup: *setup, applying }
+    Prediction { trace, summary, allowances, setup: *setup, runs }
 }
 
 impl Prediction {
@@ -48,15 +54,13 @@ impl Prediction {
 
     /// The peak that TensorFlow's allocator reports when nothing limits it.
     pub fn reported_peak(&self, growth: bool) -> Bytes {
-        limit::reported_peak(&self.trace, self.setup.device, growth)
+        limit::reported_peak(&self.runs[0], self.setup.device, growth)
     }
 
     /// The smallest limit at which three steps run, in whole MiB, without the allowances.
     pub fn smallest_limit(&self, growth: bool) -> Option<Bytes> {
-        let steps = [Some(&self.trace), self.applying.as_ref()];
-        let limits: Option<Vec<Bytes>> =
-            steps.into_iter().flatten().map(|trace| limit::smallest(trace, self.setup.device, growth)).collect();
-        limits?.into_iter().max()
+        let limits = self.runs.iter().map(|run| limit::smallest(run, self.setup.device, growth));
+        limits.collect::<Option<Vec<Bytes>>>()?.into_iter().max()
     }
 
     /// Live bytes at the peak by role, in the order of roles.
@@ -96,17 +100,17 @@ impl Prediction {
     }
 }
 
-fn trace(graph: &Graph, setup: &Setup) -> Trace {
+fn trace(graph: &Graph, setup: &Setup, extent: Extent) -> Trace {
     let order = match setup.mode {
         Mode::Graph | Mode::Keras => Order::ReadyStack,
         Mode::Eager => Order::AsWritten,
     };
-    execute(&lower(graph, setup), order, &|layer| graph.layer_name(layer).to_string())
+    execute(&lower(graph, setup), order, extent, &|layer| graph.layer_name(layer).to_string())
 }
 
 /// Every few steps the sums are applied: an update like any other, beside accumulators as large as the weights.
 fn trace_of_applying(graph: &Graph, setup: &Setup) -> Trace {
-    let mut trace = trace(graph, &Setup { accumulate: 1, ..*setup });
+    let mut trace = trace(graph, &Setup { accumulate: 1, ..*setup }, RUN);
     let accumulators = graph.elements_of(Role::Parameter) as u64 * 4;
     limit::hold(&mut trace, "gradient accumulators", Bytes(accumulators));
     trace

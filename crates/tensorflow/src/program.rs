@@ -2,7 +2,7 @@
 //!
 //! Reshapes and casts to the same type are not kernels: they give the same buffer another name.
 
-use plimsoll_graph::{LayerId, Phase, Role};
+use plimsoll_graph::{LayerId, Role};
 
 /// Names a tensor of one program. Every tensor is a buffer of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,13 +31,27 @@ pub struct Tensor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A variable: lives across steps and can be assigned to.
-    Variable,
+    Variable(Start),
     /// The caller: the batch.
     Caller,
     /// The step: from the kernel that writes it to the last that reads it.
     Step,
-    /// The Python program, until the step ends: what eager mode keeps by a name.
-    Program,
+}
+
+/// How a variable gets its first contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The same number everywhere.
+    Filled,
+    /// Random numbers, which are drawn, multiplied and moved, each into a tensor of its own.
+    Drawn,
+}
+
+impl Owner {
+    /// Whether it is a variable.
+    pub fn is_variable(self) -> bool {
+        matches!(self, Self::Variable(_))
+    }
 }
 
 /// One call of a kernel.
@@ -47,8 +61,6 @@ pub struct Kernel {
     pub name: &'static str,
     /// The layer it is reported under.
     pub layer: Option<LayerId>,
-    /// The part of the step.
-    pub phase: Phase,
     /// What it reads.
     pub reads: Vec<TensorId>,
     /// What it writes.
