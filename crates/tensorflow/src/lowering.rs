@@ -8,8 +8,8 @@ use plimsoll_graph::{Graph, Init, LayerId, Op, Phase, Role, Source, ValueId};
 use std::collections::HashMap;
 
 /// Makes the program of one training step.
-pub fn lower(graph: &Graph, setup: &Setup) -> Program {
-    let mut at = Lowering::new(graph, setup);
+pub fn lower(graph: &Graph, setup: &Setup, nearest: usize) -> Program {
+    let mut at = Lowering::new(graph, setup, nearest);
     let mut tape = Vec::new();
     for op in graph.ops() {
         // What updates moving averages is as small as the statistics and is left out.
@@ -46,6 +46,8 @@ pub struct Lowering<'a> {
     pub layer: Option<LayerId>,
     /// The part of the step.
     pub phase: Phase,
+    /// How many layers after the first count as near the input.
+    pub nearest: usize,
     /// How many products with a kernel there have been.
     pub products: usize,
     /// A bias whose gradient is computed together with that of the kernel before it.
@@ -61,13 +63,14 @@ pub struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(graph: &'a Graph, setup: &'a Setup) -> Self {
+    fn new(graph: &'a Graph, setup: &'a Setup, nearest: usize) -> Self {
         let mut at = Self {
             graph,
             setup,
             program: Program::default(),
             layer: None,
             phase: Phase::Forward,
+            nearest,
             products: 0,
             waiting_bias: None,
             tensors: vec![None; graph.values().len()],

@@ -6,7 +6,6 @@
 
 use crate::lowering::Lowering;
 use crate::setup::Mode;
-use plimsoll_train::Optimizer;
 
 /// The position of a product with a kernel, counted from the input.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +29,7 @@ impl Place {
             bias_gradient(at);
             of_input(at);
             of_kernel(at);
-        } else if self.is_near_input(at) {
+        } else if self.0 <= at.nearest {
             of_input(at);
             of_kernel(at);
             bias_gradient(at);
@@ -39,11 +38,6 @@ impl Place {
             of_kernel(at);
             of_input(at);
         }
-    }
-
-    fn is_near_input(self, at: &Lowering<'_>) -> bool {
-        let nearest = if at.setup.optimizer == Optimizer::Sgd { 4 } else { 3 };
-        self.0 <= nearest
     }
 }
 
