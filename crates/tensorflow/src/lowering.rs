@@ -203,10 +203,12 @@ impl<'a> Lowering<'a> {
         self.setup.mode == Mode::Eager
     }
 
-    /// These tensors if a tape keeps them for their shapes. A graph knows shapes when it is made; in eager mode the gradients of sums and means ask the
-    /// operands themselves (ResNet-50 in eager mode: every `SquaredDifference` and every product before an addition is kept).
-    pub fn for_shapes(&self, tensors: &[TensorId]) -> Vec<TensorId> {
-        if self.is_eager() { tensors.to_vec() } else { Vec::new() }
+    /// Reads the shapes of operands in a gradient. A graph knows shapes when it is made; in eager mode the gradients of sums, means, stretched additions and reshapes
+    /// ask the operands themselves, so the tape keeps them (ResNet-50: every `SquaredDifference` and every product before an addition).
+    pub fn read_shapes(&mut self, of: &[TensorId], gradient: TensorId) {
+        if self.is_eager() {
+            self.fresh("Shape", &[of, &[gradient]].concat(), 0);
+        }
     }
 
     /// Whether the kernels are the CPU's.

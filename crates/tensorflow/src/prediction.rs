@@ -14,6 +14,10 @@ pub const CUDA_CONTEXT: Bytes = Bytes(450 << 20);
 /// What cuDNN's convolutions may take as workspace at a time. An allowance: it depends on the algorithm that is chosen, and was not measured here.
 pub const CUDNN_WORKSPACE: Bytes = Bytes(64 << 20);
 
+/// How many layers after the first count as near the input, whose kernels' gradients come before that of their input. It depends on how many nodes
+/// Grappler deletes, so several are tried, and the one that takes most is predicted.
+const NEAREST: [usize; 3] = [1, 3, 5];
+
 /// What must run within a limit: making the weights and the first step leave free blocks that later steps have to live with.
 const RUN: Extent = Extent::FromTheStart { steps: 3 };
 
@@ -105,9 +109,9 @@ fn trace(graph: &Graph, setup: &Setup, extent: Extent) -> Trace {
         Mode::Graph | Mode::Keras => Order::ReadyStack,
         Mode::Eager => Order::AsWritten,
     };
-    let nearest: Vec<usize> = std::env::var("NEAR").unwrap_or("3".into()).split(',').map(|x| x.parse().unwrap()).collect();
-    let traces = nearest.into_iter().map(|nearest| execute(&lower(graph, setup, nearest), order, extent, &|layer| graph.layer_name(layer).to_string()));
-    traces.max_by_key(|trace| summarize(trace).floor).unwrap()
+    let layer_name = |layer| graph.layer_name(layer).to_string();
+    let traces = NEAREST.map(|nearest| execute(&lower(graph, setup, nearest), order, extent, &layer_name));
+    traces.into_iter().max_by_key(|trace| summarize(trace).floor).expect("there are several orders")
 }
 
 /// Every few steps the sums are applied: an update like any other, beside accumulators as large as the weights.

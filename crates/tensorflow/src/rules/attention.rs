@@ -16,22 +16,22 @@ pub fn attention(at: &mut Lowering<'_>, op: &Op) -> Backward {
         [query[0] as u64, query[1] as u64, query[2] as u64, key[1] as u64]
     };
     let (scores, rows) = (n * h * t * s * element, n * h * t * element);
-    let scaled = at.reuse("Mul", &[at.tensor(q)], at.bytes(q));
-    let (key, value) = (at.tensor(k), at.tensor(v));
-    let product = einsum(at, &[key, scaled], scores);
-    let weights = at.reuse("Softmax", &[product], scores);
+    let (query, key, value) = (at.tensor(q), at.tensor(k), at.tensor(v));
+    let product = einsum(at, &[key, query], scores);
+    let scaled = at.reuse("Mul", &[product], scores);
+    let weights = at.reuse("Softmax", &[scaled], scores);
     let result = einsum(at, &[weights, value], at.bytes(y));
     at.set(y, result);
     Box::new(move |at, dy| {
         let to_value = einsum(at, &[dy, weights], at.bytes(v));
         at.give(v, to_value);
         let to_weights = einsum(at, &[dy, value], scores);
-        let to_scores = softmax_gradient(at, weights, to_weights, scores, rows);
-        let to_key = einsum(at, &[to_scores, scaled], at.bytes(k));
+        let to_scaled = softmax_gradient(at, weights, to_weights, scores, rows);
+        let to_scores = at.reuse("Mul", &[to_scaled], scores);
+        let to_key = einsum(at, &[to_scores, query], at.bytes(k));
         at.give(k, to_key);
         let to_query = einsum(at, &[to_scores, key], at.bytes(q));
-        let gradient = at.reuse("Mul", &[to_query], at.bytes(q));
-        at.give(q, gradient);
+        at.give(q, to_query);
     })
 }
 

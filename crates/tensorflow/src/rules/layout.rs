@@ -68,6 +68,7 @@ pub fn embedding(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let result = at.fresh("GatherV2", &operands, at.bytes(y));
     at.set(y, result);
     Box::new(move |at, dy| {
+        at.read_shapes(&operands, dy);
         let gradient = if scattered { dy } else { at.fresh("UnsortedSegmentSum", &[dy], at.elements(table) * 4) };
         at.give(table, gradient);
     })

@@ -14,7 +14,11 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     at.set(op.outputs[0], result);
     let place = Place::of_next(at);
     let samples = if is_einsum(at, a, b) { at.graph.tensor(a).shape[0] as u64 } else { 1 };
+    let reshaped = at.graph.tensor(a).shape.rank() > 2;
     Box::new(move |at, dy| {
+        if reshaped {
+            at.read_shapes(&[result], dy);
+        }
         let of_kernel = |at: &mut Lowering<'_>| {
             if at.wants(b) {
                 let mut gradient = at.fresh("MatMul_1", &[operands[0], dy], at.bytes(b) * samples);

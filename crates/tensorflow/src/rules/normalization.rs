@@ -17,20 +17,20 @@ pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let result = at.reuse("AddV2", &[product, shift], bytes);
     let result = narrowed(at, result, x);
     at.set(op.outputs[0], result);
-    let (added, squared) = (at.for_shapes(&[product]), at.for_shapes(&[squares]));
     Box::new(move |at, dy| {
         let dy = widened(at, dy, x);
+        at.read_shapes(&[product], dy);
         let straight = at.reuse("Mul", &[dy, scale], bytes);
         let product = at.fresh("Mul", &[dy, argument], bytes);
         let product_sum = at.fresh("Sum", &[product], small);
-        let sum = at.fresh("Sum", &[vec![dy], added].concat(), small);
-        give(at, beta, sum);
-        give(at, gamma, product_sum);
+        let sum = at.fresh("Sum", &[dy], small);
+        at.give(beta, sum);
+        at.give(gamma, product_sum);
         let to_mean = at.fresh("Neg", &[sum, scale], small);
         let tile = at.fresh("Tile", &[to_mean], bytes);
         let from_mean = at.reuse("Mul", &[tile], bytes);
         let to_variance = at.fresh("RsqrtGrad", &[product_sum, sum, variance], small);
-        let from_variance = variance_gradient(at, [argument, mean], &[vec![to_variance], squared].concat(), bytes);
+        let from_variance = variance_gradient(at, [argument, mean, squares], to_variance, bytes);
         let gradient = at.reuse("AddN", &[from_variance, from_mean, straight], bytes);
         let gradient = narrowed(at, gradient, x);
         at.give(x, gradient);
@@ -50,28 +50,28 @@ pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let negative = at.fresh("Neg", &[mean], rows);
     let shift = at.fresh("Mul", &[negative, scale], bytes);
     let product = at.fresh("Mul", &[argument, scale], bytes);
-    let sum = at.reuse("AddN", &[shift, product], bytes);
-    let result = at.reuse("AddV2", &[sum, at.tensor(beta)], bytes);
+    let moved = at.reuse("AddV2", &[shift, at.tensor(beta)], bytes);
+    let result = at.reuse("AddV2", &[product, moved], bytes);
     let result = narrowed(at, result, x);
     at.set(op.outputs[0], result);
-    let (added, squared) = (at.for_shapes(&[shift, product]), at.for_shapes(&[squares]));
     Box::new(move |at, dy| {
         let dy = widened(at, dy, x);
-        let sum = at.fresh("Sum", &[vec![dy], added].concat(), small);
-        give(at, beta, sum);
+        at.read_shapes(&[shift, product, moved], dy);
+        let sum = at.fresh("Sum", &[dy], small);
+        at.give(beta, sum);
         let of_shift = at.fresh("Mul", &[dy, negative], bytes);
         let of_product = at.fresh("Mul", &[dy, argument], bytes);
         let straight = at.reuse("Mul", &[dy, scale], bytes);
         let of_scale = at.reuse("AddN", &[of_shift, of_product], bytes);
         let by_deviation = at.reuse("Mul", &[of_scale, variance], bytes);
         let sum = at.fresh("Sum", &[by_deviation], small);
-        give(at, gamma, sum);
+        at.give(gamma, sum);
         let by_gamma = at.reuse("Mul", &[of_scale, at.tensor(gamma)], bytes);
         let to_variance = at.fresh("Sum", &[by_gamma], rows);
         let to_mean = at.fresh("Sum", &[straight], rows);
         let tile = at.fresh("Tile", &[to_mean], bytes);
         let from_mean = at.reuse("Mul", &[tile], bytes);
-        let from_variance = variance_gradient(at, [argument, mean], &[vec![to_variance], squared].concat(), bytes);
+        let from_variance = variance_gradient(at, [argument, mean, squares], to_variance, bytes);
         let gradient = at.reuse("AddN", &[from_variance, from_mean, straight], bytes);
         let gradient = narrowed(at, gradient, x);
         at.give(x, gradient);
@@ -88,20 +88,17 @@ fn moments(at: &mut Lowering<'_>, argument: TensorId, bytes: u64, small: u64) ->
 /// Stretched over the argument, and multiplied with its distance from the mean, which takes the argument's place.
 fn variance_gradient(
     at: &mut Lowering<'_>,
-    [argument, mean]: [TensorId; 2],
-    to_variance: &[TensorId],
+    [argument, mean, squares]: [TensorId; 3],
+    to_variance: TensorId,
     bytes: u64,
 ) -> TensorId {
-    let tile = at.fresh("Tile", to_variance, bytes);
+    at.read_shapes(&[squares], to_variance);
+    let tile = at.fresh("Tile", &[to_variance], bytes);
     let scaled = at.reuse("Mul", &[tile], bytes);
     let after = [at.last()];
     let reads = [argument, mean];
     let distance = at.call(Call { name: "Sub", reads: &reads, bytes, in_place: true, after: &after, ..Call::default() });
     at.reuse("Mul", &[scaled, distance], bytes)
-}
-
-fn give(at: &mut Lowering<'_>, parameter: ValueId, gradient: TensorId) {
-    at.give(parameter, gradient);
 }
 
 /// Statistics are computed in float32: a half tensor is cast first.

@@ -31,12 +31,12 @@ pub fn reduce(at: &mut Lowering<'_>, op: &Op, reduction: Reduction) -> Backward 
     let argument = at.tensor(x);
     let result = at.fresh("Mean", &[argument], at.bytes(y));
     at.set(y, result);
-    let kept = at.for_shapes(&[argument]);
     Box::new(move |at, dy| {
+        at.read_shapes(&[argument], dy);
         let gradient = match reduction {
-            Reduction::Sum => at.fresh("BroadcastTo", &[vec![dy], kept].concat(), at.bytes(x)),
+            Reduction::Sum => at.fresh("BroadcastTo", &[dy], at.bytes(x)),
             Reduction::Mean => {
-                let tiled = at.fresh("Tile", &[vec![dy], kept].concat(), at.bytes(x));
+                let tiled = at.fresh("Tile", &[dy], at.bytes(x));
                 at.reuse("RealDiv", &[tiled], at.bytes(x))
             }
             Reduction::Max => {
