@@ -18,6 +18,9 @@ pub fn lower(graph: &Graph, setup: &Setup, nearest: usize) -> Program {
             tape.push((op, rules::forward(&mut at, op)));
         }
     }
+    if at.is_eager() {
+        at.hold_layers();
+    }
     at.phase = Phase::Backward;
     rules::loss(&mut at);
     for (op, backward) in tape.into_iter().rev() {
@@ -201,6 +204,15 @@ impl<'a> Lowering<'a> {
     /// Whether Python runs the step call by call.
     pub fn is_eager(&self) -> bool {
         self.setup.mode == Mode::Eager
+    }
+
+    /// Keras holds the result of every layer until the model has been called.
+    fn hold_layers(&mut self) {
+        let graph = self.graph;
+        let crosses = |op: &Op, value: &ValueId| graph.ops().iter().any(|reader| reader.layer != op.layer && reader.inputs.contains(value));
+        let results = graph.ops().iter().flat_map(|op| op.outputs.iter().filter(move |value| crosses(op, value)));
+        let held: Vec<TensorId> = results.filter_map(|value| self.tensors[value.index()]).collect();
+        self.fresh("Functional", &held, 0);
     }
 
     /// Reads the shapes of operands in a gradient. A graph knows shapes when it is made; in eager mode the gradients of sums, means, stretched additions and reshapes

@@ -15,24 +15,33 @@ pub fn attention(at: &mut Lowering<'_>, op: &Op) -> Backward {
         let (query, key) = (&at.graph.tensor(q).shape, &at.graph.tensor(k).shape);
         [query[0] as u64, query[1] as u64, query[2] as u64, key[1] as u64]
     };
-    let (scores, rows) = (n * h * t * s * element, n * h * t * element);
+    let (scores, wide) = (n * h * t * s * element, n * h * t * s * 4);
     let (query, key, value) = (at.tensor(q), at.tensor(k), at.tensor(v));
     let product = einsum(at, &[key, query], scores);
     let scaled = at.reuse("Mul", &[product], scores);
-    let weights = at.reuse("Softmax", &[scaled], scores);
+    let scaled = cast(at, scaled, wide);
+    let softmax = at.reuse("Softmax", &[scaled], wide);
+    let weights = cast(at, softmax, scores);
     let result = einsum(at, &[weights, value], at.bytes(y));
     at.set(y, result);
     Box::new(move |at, dy| {
         let to_value = einsum(at, &[dy, weights], at.bytes(v));
         at.give(v, to_value);
         let to_weights = einsum(at, &[dy, value], scores);
-        let to_scaled = softmax_gradient(at, weights, to_weights, scores, rows);
+        let to_softmax = cast(at, to_weights, wide);
+        let to_scaled = softmax_gradient(at, softmax, to_softmax, wide, n * h * t * 4);
+        let to_scaled = cast(at, to_scaled, scores);
         let to_scores = at.reuse("Mul", &[to_scaled], scores);
         let to_key = einsum(at, &[to_scores, query], at.bytes(k));
         at.give(k, to_key);
         let to_query = einsum(at, &[to_scores, key], at.bytes(q));
         at.give(q, to_query);
     })
+}
+
+/// Softmax is computed in float32 under every policy.
+fn cast(at: &mut Lowering<'_>, tensor: TensorId, bytes: u64) -> TensorId {
+    if at.program.tensor(tensor).bytes == bytes { tensor } else { at.fresh("Cast", &[tensor], bytes) }
 }
 
 /// The larger operand, the scores, is not turned.

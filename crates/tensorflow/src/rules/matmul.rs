@@ -2,6 +2,8 @@
 
 use super::place::{self, Place};
 use crate::lowering::{Backward, Lowering};
+use crate::program::TensorId;
+use crate::setup::Precision;
 use plimsoll_graph::op::MatMul;
 use plimsoll_graph::{Op, OpKind, Source, ValueId};
 
@@ -10,7 +12,7 @@ use plimsoll_graph::{Op, OpKind, Source, ValueId};
 pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     let [a, b] = [op.inputs[0], op.inputs[1]];
     let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
-    let result = at.fresh("MatMul", &operands, at.bytes(op.outputs[0]));
+    let result = product(at, "MatMul", operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
     let place = Place::of_next(at);
     let samples = if is_einsum(at, a, b) { at.graph.tensor(a).shape[0] as u64 } else { 1 };
@@ -21,7 +23,7 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
         }
         let of_kernel = |at: &mut Lowering<'_>| {
             if at.wants(b) {
-                let mut gradient = at.fresh("MatMul_1", &[operands[0], dy], at.bytes(b) * samples);
+                let mut gradient = product(at, "MatMul_1", [operands[0], dy], at.bytes(b) * samples);
                 if samples > 1 {
                     gradient = at.fresh("Sum", &[gradient], at.bytes(b));
                 }
@@ -30,12 +32,20 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
         };
         let of_input = |at: &mut Lowering<'_>| {
             if at.wants(a) {
-                let gradient = at.fresh("MatMul", &[dy, operands[1]], at.bytes(a));
+                let gradient = product(at, "MatMul", [dy, operands[1]], at.bytes(a));
                 at.give(a, gradient);
             }
         };
         place.gradients(at, of_kernel, of_input);
     })
+}
+
+/// The CPU multiplies bfloat16 in float32: both factors and the result exist in that type while the kernel runs (transformer: the temporaries of `value/MatMul/MatMul_1`).
+fn product(at: &mut Lowering<'_>, name: &'static str, factors: [TensorId; 2], bytes: u64) -> TensorId {
+    let widened = at.on_cpu() && at.setup.precision == Precision::MixedBfloat16;
+    let sizes = [at.program.tensor(factors[0]).bytes, at.program.tensor(factors[1]).bytes, bytes];
+    let scratch: Vec<u64> = sizes.into_iter().filter(|_| widened).map(|size| size * 2).collect();
+    at.scratchy(name, &factors, bytes, &scratch)
 }
 
 /// A bias is added in place; the gradient passes through. The bias's own gradient is a kernel of the product that it follows.

@@ -22,10 +22,14 @@ struct Layer {
     input: u64,
     gates: u64,
     state: u64,
+    /// Whether the gradients of the kernels wait for the end of the iterations under way. The order of a loop's body decides: an LSTM's wait, a GRU's do not.
+    deferred: bool,
 }
 
 /// What one iteration keeps for its gradient.
 struct Step {
+    /// Whether it belongs to the last iterations, after which none waits.
+    is_late: bool,
     input: TensorId,
     previous: TensorId,
     kept: Vec<TensorId>,
@@ -44,7 +48,7 @@ pub fn takes_last_state(at: &Lowering<'_>, op: &Op) -> bool {
 
 /// An LSTM: four gates, a cell and its activation are kept for each position.
 pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
-    let layer = layer(at, op);
+    let layer = Layer { deferred: true, ..layer(at, op) };
     run(at, op, layer, 4, |at, layer, projected, state| {
         let sum = at.reuse("AddV2", &[projected, state.1], layer.gates);
         let gates: Vec<TensorId> = (0..4).map(|_| at.fresh("Split", &[sum], layer.state)).collect();
@@ -106,7 +110,9 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
         let (new_memory, new_result, kept) = cell(at, layer, projected, (memory, recurrent));
         (memory, result) = (new_memory, new_result);
         ends.push(vec![at.last()]);
-        steps.push(Step { input, previous, kept });
+        // The backward loop begins at the last position.
+        let is_late = steps.len() < (layer.positions - 1) % ITERATIONS_AHEAD + 1;
+        steps.push(Step { is_late, input, previous, kept });
     }
     let states = if gives_last_only(at, op) { result } else { stack(at, &steps, result, at.bytes(op.outputs[0])) };
     at.set(op.outputs[0], states);
@@ -147,15 +153,21 @@ fn backward(
         }
         let rest = [&parts[..], &step.kept[gates - 1..]].concat();
         let joined = at.fresh("ConcatV2", &rest, layer.gates);
-        sums.add(at, layer, &step, joined);
+        if layer.deferred {
+            sums.add(at, layer, &step, joined);
+        }
         let of_input = at.fresh("MatMul", &[joined, kernel], layer.input);
         inputs.push(at.fresh("AddN", &[of_input, zero], layer.input));
         of_result = at.fresh("MatMul", &[joined, recurrent], layer.state);
+        if !layer.deferred {
+            sums.add(at, layer, &step, joined);
+        }
         if sequence {
             of_result = at.reuse("AddN", &[of_result, dy], layer.state);
         }
         ends.push(sums.ends.clone());
     }
+    sums.finish(at, layer);
     // What follows the loop waits until its last iteration has added its gradients.
     let ends = sums.ends.clone();
     sums.give(at, layer);
@@ -174,6 +186,19 @@ struct Sums {
     bias: Vec<TensorId>,
     /// The additions of the last step.
     ends: Vec<KernelId>,
+    /// Steps of the last iterations, whose kernel's gradients come after all those of the recurrent kernel.
+    late: Vec<(TensorId, TensorId)>,
+}
+
+/// Adds a gradient to a sum: at once in a graph, at the end by a tape.
+fn push(at: &mut Lowering<'_>, sums: &mut Vec<TensorId>, gradient: TensorId) -> Option<KernelId> {
+    sums.push(gradient);
+    if at.is_eager() {
+        return None;
+    }
+    let bytes = at.program.tensor(gradient).bytes;
+    *sums = vec![at.reuse("AddN", sums, bytes)];
+    Some(at.last())
 }
 
 impl Sums {
@@ -182,23 +207,33 @@ impl Sums {
             let bytes = at.bytes(value);
             at.call(Call { name: "Zeros", bytes, early: true, ..Call::default() })
         });
-        Self { kernel: vec![zeros[0]], recurrent: vec![zeros[1]], bias: Vec::new(), ends: Vec::new() }
+        Self { kernel: vec![zeros[0]], recurrent: vec![zeros[1]], bias: Vec::new(), ends: Vec::new(), late: Vec::new() }
     }
 
     fn add(&mut self, at: &mut Lowering<'_>, layer: Layer, step: &Step, joined: TensorId) {
         if let Some(bias) = layer.bias {
             self.bias.push(at.fresh("BiasAddGrad", &[joined], at.bytes(bias)));
         }
-        let of_kernel = at.fresh("MatMul_1", &[step.input, joined], at.bytes(layer.kernel));
-        let of_recurrent = at.fresh("MatMul_1", &[step.previous, joined], at.bytes(layer.recurrent));
         self.ends.clear();
-        for (sums, gradient) in [(&mut self.kernel, of_kernel), (&mut self.recurrent, of_recurrent)] {
-            sums.push(gradient);
-            if !at.is_eager() {
-                let bytes = at.program.tensor(gradient).bytes;
-                *sums = vec![at.reuse("AddN", sums, bytes)];
-            }
-            self.ends.push(at.last());
+        if step.is_late && layer.deferred {
+            self.late.push((step.input, joined));
+        } else {
+            self.add_kernel(at, layer, [step.input, joined], &[]);
+        }
+        let gradient = at.fresh("MatMul_1", &[step.previous, joined], at.bytes(layer.recurrent));
+        self.ends.extend(push(at, &mut self.recurrent, gradient));
+    }
+
+    fn add_kernel(&mut self, at: &mut Lowering<'_>, layer: Layer, reads: [TensorId; 2], after: &[KernelId]) {
+        let bytes = at.bytes(layer.kernel);
+        let gradient = at.call(Call { name: "MatMul_1", reads: &reads, bytes, after, ..Call::default() });
+        self.ends.extend(push(at, &mut self.kernel, gradient));
+    }
+
+    fn finish(&mut self, at: &mut Lowering<'_>, layer: Layer) {
+        let after = self.ends.clone();
+        for (input, joined) in std::mem::take(&mut self.late) {
+            self.add_kernel(at, layer, [input, joined], &after);
         }
     }
 
@@ -238,6 +273,7 @@ fn layer(at: &Lowering<'_>, op: &Op) -> Layer {
         input: at_position(x),
         gates: at_position(op.inputs[0]),
         state: at_position(op.outputs[0]),
+        deferred: false,
     }
 }
 
