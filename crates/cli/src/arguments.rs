@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll::Bytes;
-use plimsoll::tensorflow;
 use plimsoll::memory::ALLOCATOR_NAMES;
+use plimsoll::tensorflow;
 use plimsoll::train::{Loss, Optimizer};
 use std::path::PathBuf;
 
@@ -309,7 +309,8 @@ fn optimizer(name: &str) -> Result<Optimizer, String> {
 
 fn foreign_mode(name: &str) -> Result<tensorflow::Mode, String> {
     let names = tensorflow::Mode::ALL.map(tensorflow::Mode::name).join(", ");
-    tensorflow::Mode::parse(name).ok_or_else(|| format!("there is no mode `{name}`\n  hint: the modes are {names}"))
+    tensorflow::Mode::parse(name)
+        .ok_or_else(|| format!("there is no mode `{name}`\n  hint: the modes are {names}"))
 }
 
 fn precision(name: &str) -> Result<tensorflow::Precision, String> {

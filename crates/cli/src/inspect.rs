@@ -126,7 +126,8 @@ fn role_name(role: Role) -> &'static str {
 }
 
 fn layers(usage: &Usage, top: usize) -> String {
-    let by_layer: Vec<(&str, Bytes)> = usage.by_layer.iter().map(|(layer, bytes)| (layer.as_str(), *bytes)).collect();
+    let by_layer: Vec<(&str, Bytes)> =
+        usage.by_layer.iter().map(|(layer, bytes)| (layer.as_str(), *bytes)).collect();
     layer_table(&by_layer, top)
 }
 

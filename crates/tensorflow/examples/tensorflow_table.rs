@@ -31,7 +31,9 @@ fn print(rows: &[Row]) {
     let mut errors: Vec<f64> = rows.iter().map(print_row).collect();
     let low = errors.iter().filter(|error| **error < 0.0).count();
     errors.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    if let (Some(median), Some(nine_tenths)) = (errors.get(errors.len() / 2), errors.get(errors.len() * 9 / 10)) {
+    if let (Some(median), Some(nine_tenths)) =
+        (errors.get(errors.len() / 2), errors.get(errors.len() * 9 / 10))
+    {
         let lowest = errors.iter().copied().fold(0.0, f64::min);
         println!(
             "{} rows: median {:.1} %, 9 of 10 within {:.1} %, lowest {lowest:+.1} %, {low} too low",
@@ -47,7 +49,11 @@ fn print_row(row: &Row) -> f64 {
     let (measured, predicted) = (row.number("t_req_peak"), prediction.live_peak().0);
     let error = (predicted as f64 / measured as f64 - 1.0) * 100.0;
     if std::env::var_os("HOLDERS").is_some() {
-        prediction.by_holder().iter().take(12).for_each(|(holder, bytes)| println!("    {:>12} {holder}", bytes.0));
+        prediction
+            .by_holder()
+            .iter()
+            .take(12)
+            .for_each(|(holder, bytes)| println!("    {:>12} {holder}", bytes.0));
     }
     println!("{:58} {measured:>12} {predicted:>12} {error:>+7.1} %", row.name());
     error

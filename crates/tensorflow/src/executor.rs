@@ -31,7 +31,12 @@ pub enum Extent {
 }
 
 /// Runs a program and writes down what it takes and frees.
-pub fn execute(program: &Program, order: Order, extent: Extent, layer_name: &dyn Fn(LayerId) -> String) -> Trace {
+pub fn execute(
+    program: &Program,
+    order: Order,
+    extent: Extent,
+    layer_name: &dyn Fn(LayerId) -> String,
+) -> Trace {
     let (with_build, steps) = match extent {
         Extent::OneStep => (false, 1),
         Extent::FromTheStart { steps } => (true, steps),
@@ -70,12 +75,18 @@ impl Waiting {
         for id in program.kernel_ids() {
             writer.extend(program.kernel(id).writes.iter().map(|&tensor| (tensor, id)));
         }
-        let mut waiting =
-            Self { missing: vec![0; program.kernels.len()], followers: vec![Vec::new(); program.kernels.len()] };
+        let mut waiting = Self {
+            missing: vec![0; program.kernels.len()],
+            followers: vec![Vec::new(); program.kernels.len()],
+        };
         for id in program.kernel_ids() {
             let kernel = program.kernel(id);
-            let mut before: Vec<KernelId> =
-                kernel.reads.iter().filter_map(|tensor| writer.get(tensor).copied()).chain(kernel.after.clone()).collect();
+            let mut before: Vec<KernelId> = kernel
+                .reads
+                .iter()
+                .filter_map(|tensor| writer.get(tensor).copied())
+                .chain(kernel.after.clone())
+                .collect();
             before.sort_unstable();
             before.dedup();
             waiting.missing[id.0 as usize] = before.len();
@@ -155,13 +166,17 @@ impl<'a> Memory<'a> {
     /// Variables in the order in which Keras makes them, then the batch.
     fn build(&mut self) {
         let program = self.program;
-        let mut there: Vec<TensorId> = program.tensor_ids().filter(|&id| program.tensor(id).owner != Owner::Step).collect();
-        there.sort_by_key(|&id| (!program.tensor(id).owner.is_variable(), program.tensor(id).role == Role::OptimizerState));
+        let mut there: Vec<TensorId> =
+            program.tensor_ids().filter(|&id| program.tensor(id).owner != Owner::Step).collect();
+        there.sort_by_key(|&id| {
+            (!program.tensor(id).owner.is_variable(), program.tensor(id).role == Role::OptimizerState)
+        });
         for id in there {
             let tensor = program.tensor(id);
             let drawn = self.with_build && tensor.owner == Owner::Variable(Start::Drawn);
             let label = self.label(Role::Workspace, tensor.layer, "initializer".to_string());
-            let temporaries: Vec<BlockId> = (0..2).filter(|_| drawn).map(|_| self.take_bytes(tensor.bytes, label)).collect();
+            let temporaries: Vec<BlockId> =
+                (0..2).filter(|_| drawn).map(|_| self.take_bytes(tensor.bytes, label)).collect();
             self.take(id);
             temporaries.into_iter().for_each(|block| self.free_block(block));
         }
@@ -184,7 +199,8 @@ impl<'a> Memory<'a> {
             }
         }
         let label = self.label(Role::Workspace, kernel.layer, kernel.name.to_string());
-        let scratch: Vec<BlockId> = kernel.scratch.iter().map(|&bytes| self.take_bytes(bytes, label)).collect();
+        let scratch: Vec<BlockId> =
+            kernel.scratch.iter().map(|&bytes| self.take_bytes(bytes, label)).collect();
         scratch.into_iter().for_each(|block| self.free_block(block));
         self.assign(kernel);
         self.finish_reads(kernel);

@@ -102,7 +102,8 @@ impl<'a> Lowering<'a> {
 
     /// The bytes of a value as an activation.
     pub fn bytes(&self, value: ValueId) -> u64 {
-        let element = if self.graph.tensor(value).element.is_float() { self.setup.precision.bytes() } else { 4 };
+        let element =
+            if self.graph.tensor(value).element.is_float() { self.setup.precision.bytes() } else { 4 };
         self.elements(value) * element
     }
 
@@ -172,7 +173,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// A kernel with buffers that it has only while it runs.
-    pub fn scratchy(&mut self, name: &'static str, reads: &[TensorId], bytes: u64, scratch: &[u64]) -> TensorId {
+    pub fn scratchy(
+        &mut self,
+        name: &'static str,
+        reads: &[TensorId],
+        bytes: u64,
+        scratch: &[u64],
+    ) -> TensorId {
         self.call(Call { name, reads, bytes, scratch, ..Call::default() })
     }
 
@@ -187,7 +194,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// A kernel that assigns to a variable.
-    pub fn assign(&mut self, name: &'static str, reads: &[TensorId], after: &[KernelId], assigns: Assignment) {
+    pub fn assign(
+        &mut self,
+        name: &'static str,
+        reads: &[TensorId],
+        after: &[KernelId],
+        assigns: Assignment,
+    ) {
         self.add(Call { name, reads, after, ..Call::default() }, Vec::new(), Some(assigns));
     }
 
@@ -197,7 +210,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// A tensor that is there before the step and after it.
-    pub fn owned(&mut self, owner: Owner, role: Role, layer: Option<LayerId>, name: &str, bytes: u64) -> TensorId {
+    pub fn owned(
+        &mut self,
+        owner: Owner,
+        role: Role,
+        layer: Option<LayerId>,
+        name: &str,
+        bytes: u64,
+    ) -> TensorId {
         self.program.add_tensor(Tensor { bytes, role, layer, owner, name: name.to_string() })
     }
 
@@ -209,8 +229,11 @@ impl<'a> Lowering<'a> {
     /// Keras holds the result of every layer until the model has been called.
     fn hold_layers(&mut self) {
         let graph = self.graph;
-        let crosses = |op: &Op, value: &ValueId| graph.ops().iter().any(|reader| reader.layer != op.layer && reader.inputs.contains(value));
-        let results = graph.ops().iter().flat_map(|op| op.outputs.iter().filter(move |value| crosses(op, value)));
+        let crosses = |op: &Op, value: &ValueId| {
+            graph.ops().iter().any(|reader| reader.layer != op.layer && reader.inputs.contains(value))
+        };
+        let results =
+            graph.ops().iter().flat_map(|op| op.outputs.iter().filter(move |value| crosses(op, value)));
         let held: Vec<TensorId> = results.filter_map(|value| self.tensors[value.index()]).collect();
         self.fresh("Functional", &held, 0);
     }

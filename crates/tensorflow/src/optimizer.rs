@@ -14,8 +14,10 @@ const LARGEST_CONSTANT: u64 = 10 << 20;
 
 /// Adds the updates of all parameters. A graph updates each as soon as its gradient exists; Python gets all gradients first, and holds them until the step ends.
 pub fn update(at: &mut Lowering<'_>) {
-    let parameters: Vec<ValueId> = at.graph.with_role(Role::Parameter).filter(|&id| is_variable(at, id)).collect();
-    let gradients: Vec<Option<TensorId>> = parameters.iter().map(|&parameter| gradient(at, parameter)).collect();
+    let parameters: Vec<ValueId> =
+        at.graph.with_role(Role::Parameter).filter(|&id| is_variable(at, id)).collect();
+    let gradients: Vec<Option<TensorId>> =
+        parameters.iter().map(|&parameter| gradient(at, parameter)).collect();
     let finite = at.setup.precision == Precision::MixedFloat16;
     let checked = finite.then(|| check_all(at, &gradients));
     let mut updates = Vec::new();
@@ -50,7 +52,8 @@ fn gradient(at: &mut Lowering<'_>, parameter: ValueId) -> Option<TensorId> {
 
 /// A scaled loss: nothing is updated before all gradients are known to be finite, and the condition holds them while it runs.
 fn check_all(at: &mut Lowering<'_>, gradients: &[Option<TensorId>]) -> TensorId {
-    let finite: Vec<TensorId> = gradients.iter().flatten().map(|&gradient| at.fresh("IsFinite", &[gradient], 1)).collect();
+    let finite: Vec<TensorId> =
+        gradients.iter().flatten().map(|&gradient| at.fresh("IsFinite", &[gradient], 1)).collect();
     at.fresh("All", &finite, 1)
 }
 
@@ -74,7 +77,9 @@ fn keep_zeros(at: &mut Lowering<'_>, parameters: &[ValueId]) {
     let mut shapes: Vec<_> = parameters.iter().map(|&id| &at.graph.tensor(id).shape).collect();
     shapes.sort_by_key(|shape| shape.extents().to_vec());
     shapes.dedup();
-    for bytes in shapes.into_iter().map(|shape| shape.elements() as u64 * 4).filter(|&bytes| bytes <= LARGEST_CONSTANT) {
+    for bytes in
+        shapes.into_iter().map(|shape| shape.elements() as u64 * 4).filter(|&bytes| bytes <= LARGEST_CONSTANT)
+    {
         at.owned(Owner::Variable(Start::Filled), Role::Workspace, None, "zeros", bytes);
     }
 }
@@ -142,7 +147,13 @@ fn motion(at: &mut Lowering<'_>, slot: TensorId, gradient: TensorId, bytes: u64)
     scaled
 }
 
-fn adam(at: &mut Lowering<'_>, variable: TensorId, gradient: TensorId, slots: &[TensorId], before: &[KernelId]) {
+fn adam(
+    at: &mut Lowering<'_>,
+    variable: TensorId,
+    gradient: TensorId,
+    slots: &[TensorId],
+    before: &[KernelId],
+) {
     let bytes = at.program.tensor(variable).bytes;
     let difference = at.reuse("Sub", &[gradient], bytes);
     let share = at.reuse("Mul", &[difference], bytes);
@@ -160,7 +171,13 @@ fn adam(at: &mut Lowering<'_>, variable: TensorId, gradient: TensorId, slots: &[
     at.assign("AssignSubVariableOp", &[step], before, Assignment::Change(variable));
 }
 
-fn after(at: &mut Lowering<'_>, name: &'static str, reads: &[TensorId], bytes: u64, before: KernelId) -> TensorId {
+fn after(
+    at: &mut Lowering<'_>,
+    name: &'static str,
+    reads: &[TensorId],
+    bytes: u64,
+    before: KernelId,
+) -> TensorId {
     at.call(Call { name, reads, bytes, after: &[before], ..Call::default() })
 }
 

@@ -71,7 +71,8 @@ impl Prediction {
     pub fn by_role(&self) -> BTreeMap<Role, Bytes> {
         let mut by_role = BTreeMap::new();
         for (label, bytes) in self.live() {
-            *by_role.entry(Role::parse(&label.role).unwrap_or(Role::Workspace)).or_insert(Bytes::ZERO) += bytes;
+            *by_role.entry(Role::parse(&label.role).unwrap_or(Role::Workspace)).or_insert(Bytes::ZERO) +=
+                bytes;
         }
         by_role
     }
@@ -93,7 +94,10 @@ impl Prediction {
         self.summary.live_at_floor.iter().map(|&(label, bytes)| (self.trace.label(label), bytes))
     }
 
-    fn largest<'a, K: std::hash::Hash + Ord + Clone>(&'a self, key: impl Fn(&'a Label) -> K) -> Vec<(K, Bytes)> {
+    fn largest<'a, K: std::hash::Hash + Ord + Clone>(
+        &'a self,
+        key: impl Fn(&'a Label) -> K,
+    ) -> Vec<(K, Bytes)> {
         let mut sums: HashMap<K, Bytes> = HashMap::new();
         for (label, bytes) in self.live() {
             *sums.entry(key(label)).or_default() += bytes;

@@ -25,7 +25,8 @@ pub fn run(arguments: &Inspect, job: Job) -> Result<ExitCode, Failure> {
         true => println!("{:#}", as_json(&prepared, &prediction, &setup, &figures)),
         false => print!("{}", as_text(&prepared, &prediction, &setup, &figures, arguments)),
     }
-    let too_much = arguments.step.memory.is_some_and(|memory| figures.needed().is_none_or(|needed| needed > memory));
+    let too_much =
+        arguments.step.memory.is_some_and(|memory| figures.needed().is_none_or(|needed| needed > memory));
     Ok(if too_much { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
@@ -96,7 +97,11 @@ fn as_text(
         format!("{} · as TensorFlow would run it: {}", headline(prepared), words(setup)),
         peaks(prepared, prediction, figures),
         role_table(&prediction.by_role(), figures.live),
-        format!("live bytes over the {} kernels of a step\n{}", timeline.len(), chart::curve(&timeline, 72, 8)),
+        format!(
+            "live bytes over the {} kernels of a step\n{}",
+            timeline.len(),
+            chart::curve(&timeline, 72, 8)
+        ),
         layer_table(&prediction.by_layer(), arguments.top),
         holders(prediction, arguments.top),
     ];
@@ -115,7 +120,8 @@ fn words(setup: &Setup) -> String {
 
 fn peaks(prepared: &Prepared, prediction: &Prediction, figures: &Figures) -> String {
     let mut table = Table::new(["", "", ""]).right(1);
-    let mut row = |name: &str, bytes: String, note: &str| table.row([name.to_string(), bytes, note.to_string()]);
+    let mut row =
+        |name: &str, bytes: String, note: &str| table.row([name.to_string(), bytes, note.to_string()]);
     row("live peak", figures.live.to_string(), "bytes that tensors ask for");
     row("reported peak", figures.reported.to_string(), "the same as chunks of its allocator");
     let limit = figures.limit.map_or("none".to_string(), |limit| limit.to_string());

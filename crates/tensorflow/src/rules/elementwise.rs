@@ -22,7 +22,9 @@ pub fn unary(at: &mut Lowering<'_>, op: &Op, kind: Unary) -> Backward {
     let bytes = at.bytes(x);
     let argument = at.tensor(x);
     match kind {
-        Unary::Relu | Unary::Relu6 | Unary::Elu(_) | Unary::Sigmoid | Unary::Tanh => keeps_result(at, op, "Relu"),
+        Unary::Relu | Unary::Relu6 | Unary::Elu(_) | Unary::Sigmoid | Unary::Tanh => {
+            keeps_result(at, op, "Relu")
+        }
         Unary::Exp | Unary::Sqrt | Unary::Rsqrt => keeps_result(at, op, "Exp"),
         Unary::LeakyRelu(_) | Unary::Abs | Unary::Log | Unary::Square => keeps_argument(at, op, "LeakyRelu"),
         Unary::MaximumScalar(_) | Unary::PowerScalar(_) | Unary::Huber(_) => keeps_argument(at, op, "Pow"),
@@ -180,7 +182,13 @@ pub fn softmax(at: &mut Lowering<'_>, op: &Op) -> Backward {
 }
 
 /// The kernels of a softmax's gradient.
-pub fn softmax_gradient(at: &mut Lowering<'_>, result: TensorId, dy: TensorId, bytes: u64, rows: u64) -> TensorId {
+pub fn softmax_gradient(
+    at: &mut Lowering<'_>,
+    result: TensorId,
+    dy: TensorId,
+    bytes: u64,
+    rows: u64,
+) -> TensorId {
     let product = at.fresh("Mul", &[dy, result], bytes);
     let sum = at.fresh("Sum", &[product], rows);
     let rest = at.reuse("Sub", &[dy, sum], bytes);
@@ -206,7 +214,8 @@ pub fn log_softmax(at: &mut Lowering<'_>, op: &Op) -> Backward {
 pub fn dropout(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let x = op.inputs[0];
     let bytes = at.bytes(x);
-    let random = Call { name: "StatelessRandomUniformV2", bytes: at.elements(x) * 4, early: true, ..Call::default() };
+    let random =
+        Call { name: "StatelessRandomUniformV2", bytes: at.elements(x) * 4, early: true, ..Call::default() };
     let random = at.call(random);
     let mask = at.fresh("GreaterEqual", &[random], at.elements(x));
     let scaled = at.reuse("Mul", &[at.tensor(x)], bytes);

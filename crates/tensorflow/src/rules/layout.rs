@@ -69,7 +69,8 @@ pub fn embedding(at: &mut Lowering<'_>, op: &Op) -> Backward {
     at.set(y, result);
     Box::new(move |at, dy| {
         at.read_shapes(&operands, dy);
-        let gradient = if scattered { dy } else { at.fresh("UnsortedSegmentSum", &[dy], at.elements(table) * 4) };
+        let gradient =
+            if scattered { dy } else { at.fresh("UnsortedSegmentSum", &[dy], at.elements(table) * 4) };
         at.give(table, gradient);
     })
 }

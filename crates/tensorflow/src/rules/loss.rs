@@ -18,8 +18,11 @@ pub fn loss(at: &mut Lowering<'_>) {
         let difference = at.reuse(name, &[cast], bytes);
         let loss = at.fresh("Sum", &[difference], rows);
         let gradient = at.reuse("Mul", &[difference, loss], bytes);
-        let gradient =
-            if at.bytes(target) == bytes { gradient } else { at.fresh("Cast", &[gradient], at.bytes(target)) };
+        let gradient = if at.bytes(target) == bytes {
+            gradient
+        } else {
+            at.fresh("Cast", &[gradient], at.bytes(target))
+        };
         at.give(target, gradient);
     }
 }

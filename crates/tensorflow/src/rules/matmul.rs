@@ -54,7 +54,8 @@ pub fn bias_add(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
     let result = at.reuse("BiasAdd", &operands, at.bytes(x));
     at.set(op.outputs[0], result);
-    let follows_product = matches!(at.graph.value(x).source, Source::Op(op) if is_product(&at.graph.op(op).kind));
+    let follows_product =
+        matches!(at.graph.value(x).source, Source::Op(op) if is_product(&at.graph.op(op).kind));
     Box::new(move |at, dy| {
         at.waiting_bias = at.wants(bias).then_some((bias, dy));
         if !follows_product {
@@ -65,7 +66,10 @@ pub fn bias_add(at: &mut Lowering<'_>, op: &Op) -> Backward {
 }
 
 fn is_product(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::MatMul(_) | OpKind::Conv2d(_) | OpKind::DepthwiseConv2d(_) | OpKind::TransposedConv2d(_))
+    matches!(
+        kind,
+        OpKind::MatMul(_) | OpKind::Conv2d(_) | OpKind::DepthwiseConv2d(_) | OpKind::TransposedConv2d(_)
+    )
 }
 
 /// Whether `b` is one reshaped parameter that serves every sample of `a`.

@@ -79,7 +79,12 @@ pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
 }
 
 /// Mean, squared differences from it, and their mean.
-fn moments(at: &mut Lowering<'_>, argument: TensorId, bytes: u64, small: u64) -> (TensorId, TensorId, TensorId) {
+fn moments(
+    at: &mut Lowering<'_>,
+    argument: TensorId,
+    bytes: u64,
+    small: u64,
+) -> (TensorId, TensorId, TensorId) {
     let mean = at.fresh("Mean", &[argument], small);
     let squares = at.fresh("SquaredDifference", &[argument, mean], bytes);
     (mean, squares, at.fresh("Mean", &[squares], small))
@@ -97,7 +102,8 @@ fn variance_gradient(
     let scaled = at.reuse("Mul", &[tile], bytes);
     let after = [at.last()];
     let reads = [argument, mean];
-    let distance = at.call(Call { name: "Sub", reads: &reads, bytes, in_place: true, after: &after, ..Call::default() });
+    let distance =
+        at.call(Call { name: "Sub", reads: &reads, bytes, in_place: true, after: &after, ..Call::default() });
     at.reuse("Mul", &[scaled, distance], bytes)
 }
 

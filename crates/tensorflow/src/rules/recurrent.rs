@@ -22,8 +22,6 @@ struct Layer {
     input: u64,
     gates: u64,
     state: u64,
-    /// Whether the gradients of the kernels wait for the end of the iterations under way. The order of a loop's body decides: an LSTM's wait, a GRU's do not.
-    deferred: bool,
 }
 
 /// What one iteration keeps for its gradient.
@@ -43,16 +41,18 @@ pub fn is_absorbed(at: &Lowering<'_>, id: OpId) -> bool {
 
 /// Whether a slice takes the last state of a recurrent layer that gives no other.
 pub fn takes_last_state(at: &Lowering<'_>, op: &Op) -> bool {
-    matches!(op.kind, OpKind::Slice(_)) && producer(at, op.inputs[0]).is_some_and(|from| gives_last_only(at, at.graph.op(from)))
+    matches!(op.kind, OpKind::Slice(_))
+        && producer(at, op.inputs[0]).is_some_and(|from| gives_last_only(at, at.graph.op(from)))
 }
 
 /// An LSTM: four gates, a cell and its activation are kept for each position.
 pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
-    let layer = Layer { deferred: true, ..layer(at, op) };
+    let layer = layer(at, op);
     run(at, op, layer, 4, |at, layer, projected, state| {
         let sum = at.reuse("AddV2", &[projected, state.1], layer.gates);
         let gates: Vec<TensorId> = (0..4).map(|_| at.fresh("Split", &[sum], layer.state)).collect();
-        let gates: Vec<TensorId> = gates.iter().map(|&gate| at.reuse("Sigmoid", &[gate], layer.state)).collect();
+        let gates: Vec<TensorId> =
+            gates.iter().map(|&gate| at.reuse("Sigmoid", &[gate], layer.state)).collect();
         let forgotten = at.fresh("Mul", &[gates[0], state.0], layer.state);
         let added = at.fresh("Mul", &[gates[1], gates[2]], layer.state);
         let cell = at.reuse("AddV2", &[forgotten, added], layer.state);
@@ -85,7 +85,8 @@ pub fn gru(at: &mut Lowering<'_>, op: &Op) -> Backward {
     })
 }
 
-type Cell = fn(&mut Lowering<'_>, Layer, TensorId, (TensorId, TensorId)) -> (TensorId, TensorId, Vec<TensorId>);
+type Cell =
+    fn(&mut Lowering<'_>, Layer, TensorId, (TensorId, TensorId)) -> (TensorId, TensorId, Vec<TensorId>);
 
 /// The loop forward: `cell` makes the new memory and result of `(memory, product with the result)`.
 fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -> Backward {
@@ -104,7 +105,13 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
     for &input in &inputs {
         let before = before(&ends);
         let reads = [input, kernel];
-        let projected = at.call(Call { name: "MatMul", reads: &reads, bytes: layer.gates, after: &before, ..Call::default() });
+        let projected = at.call(Call {
+            name: "MatMul",
+            reads: &reads,
+            bytes: layer.gates,
+            after: &before,
+            ..Call::default()
+        });
         let recurrent = at.fresh("MatMul_1", &[result, recurrent], layer.gates);
         let previous = result;
         let (new_memory, new_result, kept) = cell(at, layer, projected, (memory, recurrent));
@@ -114,7 +121,8 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
         let is_late = steps.len() < (layer.positions - 1) % ITERATIONS_AHEAD + 1;
         steps.push(Step { is_late, input, previous, kept });
     }
-    let states = if gives_last_only(at, op) { result } else { stack(at, &steps, result, at.bytes(op.outputs[0])) };
+    let states =
+        if gives_last_only(at, op) { result } else { stack(at, &steps, result, at.bytes(op.outputs[0])) };
     at.set(op.outputs[0], states);
     let sequence = !gives_last_only(at, op);
     Box::new(move |at, dy| backward(at, layer, gates, steps, zeros, dy, sequence))
@@ -146,22 +154,23 @@ fn backward(
     for (step, zero) in steps.into_iter().zip(zeros).rev() {
         let before = before(&ends);
         let first = [of_result, step.kept[0]];
-        let through = at.call(Call { name: "Mul", reads: &first, bytes: layer.state, after: &before, ..Call::default() });
+        let through = at.call(Call {
+            name: "Mul",
+            reads: &first,
+            bytes: layer.state,
+            after: &before,
+            ..Call::default()
+        });
         let mut parts = vec![through];
         for pair in step.kept.windows(2).take(gates - 1) {
             parts.push(at.fresh("Mul", &[through, pair[0], pair[1]], layer.state));
         }
         let rest = [&parts[..], &step.kept[gates - 1..]].concat();
         let joined = at.fresh("ConcatV2", &rest, layer.gates);
-        if layer.deferred {
-            sums.add(at, layer, &step, joined);
-        }
+        sums.add(at, layer, &step, joined);
         let of_input = at.fresh("MatMul", &[joined, kernel], layer.input);
         inputs.push(at.fresh("AddN", &[of_input, zero], layer.input));
         of_result = at.fresh("MatMul", &[joined, recurrent], layer.state);
-        if !layer.deferred {
-            sums.add(at, layer, &step, joined);
-        }
         if sequence {
             of_result = at.reuse("AddN", &[of_result, dy], layer.state);
         }
@@ -173,7 +182,8 @@ fn backward(
     sums.give(at, layer);
     if at.wants(layer.x) {
         let bytes = layer.input * layer.positions as u64;
-        let stacked = at.call(Call { name: "TensorListStack", reads: &inputs, bytes, after: &ends, ..Call::default() });
+        let stacked =
+            at.call(Call { name: "TensorListStack", reads: &inputs, bytes, after: &ends, ..Call::default() });
         let gradient = at.fresh("Transpose", &[stacked], bytes);
         at.give(layer.x, gradient);
     }
@@ -207,7 +217,13 @@ impl Sums {
             let bytes = at.bytes(value);
             at.call(Call { name: "Zeros", bytes, early: true, ..Call::default() })
         });
-        Self { kernel: vec![zeros[0]], recurrent: vec![zeros[1]], bias: Vec::new(), ends: Vec::new(), late: Vec::new() }
+        Self {
+            kernel: vec![zeros[0]],
+            recurrent: vec![zeros[1]],
+            bias: Vec::new(),
+            ends: Vec::new(),
+            late: Vec::new(),
+        }
     }
 
     fn add(&mut self, at: &mut Lowering<'_>, layer: Layer, step: &Step, joined: TensorId) {
@@ -215,7 +231,7 @@ impl Sums {
             self.bias.push(at.fresh("BiasAddGrad", &[joined], at.bytes(bias)));
         }
         self.ends.clear();
-        if step.is_late && layer.deferred {
+        if step.is_late {
             self.late.push((step.input, joined));
         } else {
             self.add_kernel(at, layer, [step.input, joined], &[]);
@@ -246,7 +262,13 @@ impl Sums {
     }
 }
 
-fn after(at: &mut Lowering<'_>, name: &'static str, reads: &[TensorId], bytes: u64, before: KernelId) -> TensorId {
+fn after(
+    at: &mut Lowering<'_>,
+    name: &'static str,
+    reads: &[TensorId],
+    bytes: u64,
+    before: KernelId,
+) -> TensorId {
     at.call(Call { name, reads, bytes, after: &[before], ..Call::default() })
 }
 
@@ -273,7 +295,6 @@ fn layer(at: &Lowering<'_>, op: &Op) -> Layer {
         input: at_position(x),
         gates: at_position(op.inputs[0]),
         state: at_position(op.outputs[0]),
-        deferred: false,
     }
 }
 
@@ -300,7 +321,8 @@ fn producer(at: &Lowering<'_>, value: ValueId) -> Option<OpId> {
 
 fn gives_last_only(at: &Lowering<'_>, op: &Op) -> bool {
     let recurrent = matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_));
-    let mut readers = at.graph.ops().iter().filter(|reader| reader.inputs.contains(&op.outputs[0])).peekable();
+    let mut readers =
+        at.graph.ops().iter().filter(|reader| reader.inputs.contains(&op.outputs[0])).peekable();
     recurrent
         && readers.peek().is_some()
         && readers.all(|reader| matches!(&reader.kind, OpKind::Slice(slice) if slice.size[1] == 1))

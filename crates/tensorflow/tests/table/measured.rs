@@ -23,7 +23,11 @@ pub fn thresholds() -> Vec<Row> {
 pub fn rows(text: &str) -> Vec<Row> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().expect("a line of names").split(',').collect();
-    lines.map(|line| Row(names.iter().map(|name| name.to_string()).zip(line.split(',').map(str::to_string)).collect())).collect()
+    lines
+        .map(|line| {
+            Row(names.iter().map(|name| name.to_string()).zip(line.split(',').map(str::to_string)).collect())
+        })
+        .collect()
 }
 
 impl Row {
@@ -39,19 +43,23 @@ impl Row {
 
     /// Whether it is float32 training by a plain `tf.function`.
     pub fn is_plain(&self) -> bool {
-        self.text("mode") == "graph" && matches!(self.text("precision"), "float32" | "") && self.number("accum") == 0
+        self.text("mode") == "graph"
+            && matches!(self.text("precision"), "float32" | "")
+            && self.number("accum") == 0
     }
 
     /// The configuration in a few words.
     pub fn name(&self) -> String {
-        let [model, size, batch, opt, mode] = ["model", "size", "batch", "opt", "mode"].map(|name| self.text(name));
+        let [model, size, batch, opt, mode] =
+            ["model", "size", "batch", "opt", "mode"].map(|name| self.text(name));
         let (precision, accum) = (self.text("precision"), self.text("accum"));
         format!("{model}@{size} b{batch} {opt} {precision} {mode} accum {accum}")
     }
 
     /// What this crate says about the configuration.
     pub fn predict(&self) -> Prediction {
-        let graph = self.model().lower(self.number("batch") as usize, Lowering::Training).expect("a zoo model");
+        let graph =
+            self.model().lower(self.number("batch") as usize, Lowering::Training).expect("a zoo model");
         predict(&graph, &self.setup())
     }
 

@@ -1,11 +1,11 @@
 //! The measured models that the zoo does not have, as `bench/peers/tensorflow_memory/train_steps.py` builds them in Keras.
 
+use plimsoll_graph::op::Padding;
 use plimsoll_model::layer::{
-    Activation, BatchNormalization, Conv2d, Dense, DepthwiseConv2d, Dropout, Embedding, Flatten, GlobalPooling, Gru, Merge,
-    Pooling2d,
+    Activation, BatchNormalization, Conv2d, Dense, DepthwiseConv2d, Dropout, Embedding, Flatten,
+    GlobalPooling, Gru, Merge, Pooling2d,
 };
 use plimsoll_model::{Builder, Model, NodeRef};
-use plimsoll_graph::op::Padding;
 
 const CLASSES: usize = 10;
 const VOCABULARY: usize = 10_000;
@@ -65,7 +65,8 @@ fn separable(size: usize) -> Model {
     let x = net.input([size, size, 3]);
     let mut x = net.push(Conv2d::new(32, 3).strides(2).same().relu(), &[x]);
     for filters in [64, 128, 256] {
-        let depthwise = DepthwiseConv2d { padding: Padding::Same, use_bias: false, ..DepthwiseConv2d::new(3) };
+        let depthwise =
+            DepthwiseConv2d { padding: Padding::Same, use_bias: false, ..DepthwiseConv2d::new(3) };
         let y = net.push(depthwise, &[x]);
         let y = net.push(Conv2d::new(filters, 1).without_bias(), &[y]);
         let y = normalized(&mut net, y);
