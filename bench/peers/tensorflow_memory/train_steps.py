@@ -117,7 +117,43 @@ def residual(size):
     return keras.Model(image, L.Dense(CLASSES, activation="softmax", dtype="float32")(x))
 
 
+def branches(size):
+    x = image = keras.Input((size, size, 3))
+    x = L.Conv2D(32, 3, strides=2, padding="same", activation="relu")(x)
+    for filters in (32, 48):
+        narrow = L.Conv2D(filters, 1, activation="relu")(x)
+        wide = L.Conv2D(filters, 5, padding="same", activation="relu")(L.Conv2D(16, 1, activation="relu")(x))
+        pooled = L.Conv2D(filters, 1, activation="relu")(L.MaxPooling2D(3, strides=1, padding="same")(x))
+        x = L.MaxPooling2D(2)(L.Concatenate()([narrow, wide, pooled]))
+    x = L.Dropout(0.4)(L.GlobalAveragePooling2D()(x))
+    return keras.Model(image, L.Dense(CLASSES, activation="softmax", dtype="float32")(x))
+
+
+def stacked(size):
+    tokens = keras.Input((size,), dtype="int32")
+    x = L.Embedding(VOCABULARY, 64)(tokens)
+    x = L.LSTM(64, return_sequences=True)(x)
+    x = L.LSTM(32)(x)
+    return keras.Model(tokens, L.Dense(CLASSES, activation="softmax", dtype="float32")(x))
+
+
+def mixer(size):
+    tokens = keras.Input((size,), dtype="int32")
+    x = L.Embedding(VOCABULARY, 128)(tokens)
+    for _ in range(3):
+        y = L.Permute((2, 1))(L.LayerNormalization()(x))
+        y = L.Dense(size)(L.Dense(64, activation="gelu")(y))
+        x = L.Add()([x, L.Permute((2, 1))(y)])
+        y = L.Dense(256, activation="gelu")(L.LayerNormalization()(x))
+        x = L.Add()([x, L.Dense(128)(y)])
+    x = L.GlobalAveragePooling1D()(x)
+    return keras.Model(tokens, L.Dense(CLASSES, activation="softmax", dtype="float32")(x))
+
+
 CUSTOM = {
+    "branches": branches,
+    "stacked": stacked,
+    "mixer": mixer,
     "lstm": lambda size: recurrent(L.LSTM(128), size),
     "bilstm": lambda size: recurrent(L.Bidirectional(L.LSTM(64)), size),
     "gru": lambda size: recurrent(L.GRU(128), size),
@@ -129,7 +165,7 @@ CUSTOM = {
     "sequences": sequences,
     "residual": residual,
 }
-TEXT = {"lstm", "bilstm", "gru", "transformer", "transformer_drop", "sequences"}
+TEXT = {"lstm", "bilstm", "gru", "transformer", "transformer_drop", "sequences", "stacked", "mixer"}
 
 recorder = ctypes.CDLL(os.environ["BFCTRACE_SO"]) if os.environ.get("BFCTRACE") else None
 

@@ -26,7 +26,7 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
     if op.outputs.first().is_some_and(|&output| is_part_of_loop(at, output)) {
         return Box::new(|_, _| ());
     }
-    if recurrent::takes_last_state(at, op) {
+    if recurrent::takes_last_state(at, op) || loss::is_left_out(at, op) {
         return layout::reshape(at, op);
     }
     match &op.kind {

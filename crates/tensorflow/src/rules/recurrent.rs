@@ -3,9 +3,13 @@
 //! Evidence, from the trace of an LSTM over 64 positions: 32 iterations are under way at a time, so 32 gradients of each kernel are live together; every position's input,
 //! gates, state and result are kept; a list of zeros as large as the input waits for the input's gradient.
 
+mod sums;
+
+use super::layout;
 use crate::lowering::{Backward, Call, Lowering};
 use crate::program::{KernelId, TensorId};
 use plimsoll_graph::{Op, OpId, OpKind, Source, ValueId};
+use sums::Sums;
 
 /// How many iterations of a loop TensorFlow lets run ahead: `parallel_iterations` in Keras's `rnn`.
 const ITERATIONS_AHEAD: usize = 32;
@@ -47,7 +51,7 @@ pub fn takes_last_state(at: &Lowering<'_>, op: &Op) -> bool {
 
 /// An LSTM: four gates, a cell and its activation are kept for each position.
 pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
-    let layer = layer(at, op);
+    let Some(layer) = layer(at, op) else { return layout::moved(at, op, "While", "While") };
     run(at, op, layer, 4, |at, layer, projected, state| {
         let sum = at.reuse("AddV2", &[projected, state.1], layer.gates);
         let gates: Vec<TensorId> = (0..4).map(|_| at.fresh("Split", &[sum], layer.state)).collect();
@@ -64,7 +68,7 @@ pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
 
 /// A GRU: three gates, the inner product and a complement are kept for each position.
 pub fn gru(at: &mut Lowering<'_>, op: &Op) -> Backward {
-    let layer = layer(at, op);
+    let Some(layer) = layer(at, op) else { return layout::moved(at, op, "While", "While") };
     run(at, op, layer, 3, |at, layer, projected, state| {
         let outer: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[projected], layer.state)).collect();
         let inner: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[state.1], layer.state)).collect();
@@ -189,79 +193,6 @@ fn backward(
     }
 }
 
-/// The gradients of the kernels, which a graph adds up step by step and a tape at the end.
-struct Sums {
-    kernel: Vec<TensorId>,
-    recurrent: Vec<TensorId>,
-    bias: Vec<TensorId>,
-    /// The additions of the last step.
-    ends: Vec<KernelId>,
-    /// Steps of the last iterations, whose kernel's gradients come after all those of the recurrent kernel.
-    late: Vec<(TensorId, TensorId)>,
-}
-
-/// Adds a gradient to a sum: at once in a graph, at the end by a tape.
-fn push(at: &mut Lowering<'_>, sums: &mut Vec<TensorId>, gradient: TensorId) -> Option<KernelId> {
-    sums.push(gradient);
-    if at.is_eager() {
-        return None;
-    }
-    let bytes = at.program.tensor(gradient).bytes;
-    *sums = vec![at.reuse("AddN", sums, bytes)];
-    Some(at.last())
-}
-
-impl Sums {
-    fn new(at: &mut Lowering<'_>, layer: Layer) -> Self {
-        let zeros = [layer.kernel, layer.recurrent].map(|value| {
-            let bytes = at.bytes(value);
-            at.call(Call { name: "Zeros", bytes, early: true, ..Call::default() })
-        });
-        Self {
-            kernel: vec![zeros[0]],
-            recurrent: vec![zeros[1]],
-            bias: Vec::new(),
-            ends: Vec::new(),
-            late: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, at: &mut Lowering<'_>, layer: Layer, step: &Step, joined: TensorId) {
-        if let Some(bias) = layer.bias {
-            self.bias.push(at.fresh("BiasAddGrad", &[joined], at.bytes(bias)));
-        }
-        self.ends.clear();
-        if step.is_late {
-            self.late.push((step.input, joined));
-        } else {
-            self.add_kernel(at, layer, [step.input, joined], &[]);
-        }
-        let gradient = at.fresh("MatMul_1", &[step.previous, joined], at.bytes(layer.recurrent));
-        self.ends.extend(push(at, &mut self.recurrent, gradient));
-    }
-
-    fn add_kernel(&mut self, at: &mut Lowering<'_>, layer: Layer, reads: [TensorId; 2], after: &[KernelId]) {
-        let bytes = at.bytes(layer.kernel);
-        let gradient = at.call(Call { name: "MatMul_1", reads: &reads, bytes, after, ..Call::default() });
-        self.ends.extend(push(at, &mut self.kernel, gradient));
-    }
-
-    fn finish(&mut self, at: &mut Lowering<'_>, layer: Layer) {
-        let after = self.ends.clone();
-        for (input, joined) in std::mem::take(&mut self.late) {
-            self.add_kernel(at, layer, [input, joined], &after);
-        }
-    }
-
-    fn give(self, at: &mut Lowering<'_>, layer: Layer) {
-        self.kernel.into_iter().for_each(|gradient| at.give(layer.kernel, gradient));
-        self.recurrent.into_iter().for_each(|gradient| at.give(layer.recurrent, gradient));
-        if let Some(bias) = layer.bias {
-            self.bias.into_iter().for_each(|gradient| at.give(bias, gradient));
-        }
-    }
-}
-
 fn after(
     at: &mut Lowering<'_>,
     name: &'static str,
@@ -278,15 +209,16 @@ fn before(ends: &[Vec<KernelId>]) -> Vec<KernelId> {
     ends.last().filter(|_| boundary).cloned().unwrap_or_default()
 }
 
-fn layer(at: &Lowering<'_>, op: &Op) -> Layer {
+/// Nothing if the loop does not read a projection, which no layer makes.
+fn layer(at: &Lowering<'_>, op: &Op) -> Option<Layer> {
     let absorbed = projection(at, op);
-    let product = at.graph.op(*absorbed.last().expect("a recurrent op reads a projection"));
+    let product = at.graph.op(*absorbed.last()?);
     let bias = absorbed.iter().map(|&id| at.graph.op(id)).find(|op| matches!(op.kind, OpKind::BiasAdd(_)));
     let (x, kernel) = (product.inputs[0], product.inputs[1]);
     let shape = &at.graph.tensor(op.inputs[0]).shape;
     let positions = shape[1];
     let at_position = |value: ValueId| at.bytes(value) / positions as u64;
-    Layer {
+    Some(Layer {
         x,
         kernel,
         recurrent: op.inputs[1],
@@ -295,7 +227,7 @@ fn layer(at: &Lowering<'_>, op: &Op) -> Layer {
         input: at_position(x),
         gates: at_position(op.inputs[0]),
         state: at_position(op.outputs[0]),
-    }
+    })
 }
 
 /// The ops between the input of a recurrent layer and its loop: bias and product.
@@ -304,12 +236,13 @@ fn projection(at: &Lowering<'_>, op: &Op) -> Vec<OpId> {
     let mut value = op.inputs[0];
     while let Some(id) = producer(at, value) {
         ops.push(id);
-        value = at.graph.op(id).inputs[0];
-        if matches!(at.graph.op(id).kind, OpKind::MatMul(_)) {
-            break;
+        match at.graph.op(id).kind {
+            OpKind::MatMul(_) => return ops,
+            OpKind::BiasAdd(_) => value = at.graph.op(id).inputs[0],
+            _ => break,
         }
     }
-    ops
+    Vec::new()
 }
 
 fn producer(at: &Lowering<'_>, value: ValueId) -> Option<OpId> {

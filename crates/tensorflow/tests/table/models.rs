@@ -2,8 +2,8 @@
 
 use plimsoll_graph::op::Padding;
 use plimsoll_model::layer::{
-    Activation, BatchNormalization, Conv2d, Dense, DepthwiseConv2d, Dropout, Embedding, Flatten,
-    GlobalPooling, Gru, Merge, Pooling2d,
+    Activation, BatchNormalization, Concatenate, Conv2d, Dense, DepthwiseConv2d, Dropout, Embedding, Flatten,
+    GlobalPooling, Gru, LayerNormalization, Lstm, Merge, Permute, Pooling2d,
 };
 use plimsoll_model::{Builder, Model, NodeRef};
 
@@ -21,6 +21,9 @@ pub fn find(name: &str, size: usize) -> Option<Model> {
         "separable" => separable(size),
         "gated" => gated(size),
         "residual" => residual(size),
+        "branches" => branches(size),
+        "stacked" => stacked(size),
+        "mixer" => mixer(size),
         _ => return None,
     })
 }
@@ -104,6 +107,55 @@ fn residual(size: usize) -> Model {
         let shortcut = net.push(Conv2d::new(filters, 1), &[x]);
         let sum = net.push(Merge::Add, &[shortcut, y]);
         x = net.push(Pooling2d::max(2), &[sum]);
+    }
+    let x = net.push(GlobalPooling::average(), &[x]);
+    classified(net, x)
+}
+
+fn branches(size: usize) -> Model {
+    let mut net = Builder::new("branches");
+    let x = net.input([size, size, 3]);
+    let mut x = net.push(Conv2d::new(32, 3).strides(2).same().relu(), &[x]);
+    for filters in [32, 48] {
+        let narrow = net.push(Conv2d::new(filters, 1).relu(), &[x]);
+        let wide = net.push(Conv2d::new(16, 1).relu(), &[x]);
+        let wide = net.push(Conv2d::new(filters, 5).same().relu(), &[wide]);
+        let pool = Pooling2d { padding: Padding::Same, ..Pooling2d::max(3).strides(1) };
+        let pooled = net.push(pool, &[x]);
+        let pooled = net.push(Conv2d::new(filters, 1).relu(), &[pooled]);
+        let joined = net.push(Concatenate::default(), &[narrow, wide, pooled]);
+        x = net.push(Pooling2d::max(2), &[joined]);
+    }
+    let x = net.push(GlobalPooling::average(), &[x]);
+    let x = net.push(Dropout::new(0.4), &[x]);
+    classified(net, x)
+}
+
+fn stacked(size: usize) -> Model {
+    let mut net = Builder::new("stacked");
+    let x = net.tokens(size);
+    let x = net.push(Embedding::new(VOCABULARY, 64), &[x]);
+    let x = net.push(Lstm::new(64).return_sequences(), &[x]);
+    let x = net.push(Lstm::new(32), &[x]);
+    classified(net, x)
+}
+
+fn mixer(size: usize) -> Model {
+    let mut net = Builder::new("mixer");
+    let x = net.tokens(size);
+    let mut x = net.push(Embedding::new(VOCABULARY, 128), &[x]);
+    let gelu = |width| Dense::new(width).activation(Activation::Gelu);
+    for _ in 0..3 {
+        let y = net.push(LayerNormalization::default(), &[x]);
+        let y = net.push(Permute { dims: vec![2, 1] }, &[y]);
+        let y = net.push(gelu(64), &[y]);
+        let y = net.push(Dense::new(size), &[y]);
+        let y = net.push(Permute { dims: vec![2, 1] }, &[y]);
+        x = net.push(Merge::Add, &[x, y]);
+        let y = net.push(LayerNormalization::default(), &[x]);
+        let y = net.push(gelu(256), &[y]);
+        let y = net.push(Dense::new(128), &[y]);
+        x = net.push(Merge::Add, &[x, y]);
     }
     let x = net.push(GlobalPooling::average(), &[x]);
     classified(net, x)
