@@ -80,20 +80,35 @@ pub struct Foreign {
     #[arg(long = "as", value_name = "FRAMEWORK", value_enum)]
     pub framework: Option<Framework>,
     /// graph: a tf.function; eager: without one; keras: model.fit [default: graph]
-    #[arg(long, value_name = "MODE", requires = "framework", value_parser = foreign_mode)]
+    #[arg(long, value_name = "MODE", value_parser = foreign_mode)]
     pub mode: Option<tensorflow::Mode>,
     /// float32, mixed_float16 or mixed_bfloat16 [default: float32]
-    #[arg(long, value_name = "POLICY", requires = "framework", value_parser = precision)]
+    #[arg(long, value_name = "POLICY", value_parser = precision)]
     pub precision: Option<tensorflow::Precision>,
     /// Add up the gradients of so many steps before the weights change
-    #[arg(long, value_name = "K", requires = "framework", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub accumulate: Option<u32>,
     /// Whether TensorFlow's allocator grows region by region [default: on for cpu, off for gpu]
-    #[arg(long, value_name = "ON|OFF", requires = "framework", value_enum)]
+    #[arg(long, value_name = "ON|OFF", value_enum)]
     pub growth: Option<Switch>,
     /// cpu: as measured; gpu: without the CPU's scratch, with allowances that were not measured [default: cpu]
-    #[arg(long, value_name = "DEVICE", requires = "framework", value_enum)]
+    #[arg(long, value_name = "DEVICE", value_enum)]
     pub device: Option<ForeignDevice>,
+}
+
+impl Foreign {
+    /// An option that says nothing without a framework.
+    pub fn idle_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--mode", self.mode.is_some()),
+            ("--precision", self.precision.is_some()),
+            ("--accumulate", self.accumulate.is_some()),
+            ("--growth", self.growth.is_some()),
+            ("--device", self.device.is_some()),
+        ];
+        let idle = given.into_iter().find(|(_, given)| *given && self.framework.is_none());
+        idle.map(|(name, _)| name)
+    }
 }
 
 /// Whose memory is predicted.

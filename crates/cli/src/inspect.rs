@@ -16,6 +16,10 @@ use std::process::ExitCode;
 /// Runs the command.
 pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, None)?;
+    if let Some(option) = arguments.foreign.idle_option() {
+        let hint = "it says how another framework would run the step; add --as tensorflow".to_string();
+        return Err(Failure::usage(format!("{option} says nothing about a plan"), Some(hint)));
+    }
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments, job);
     }

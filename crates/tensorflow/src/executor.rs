@@ -289,3 +289,99 @@ impl<'a> Memory<'a> {
         label
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Tensor;
+    use plimsoll_trace::summarize;
+
+    /// A program of tensors with sizes in bytes, and kernels that read some of them and write one.
+    #[derive(Default)]
+    struct Draft(Program);
+
+    impl Draft {
+        fn tensor(&mut self, owner: Owner, bytes: u64) -> TensorId {
+            let tensor = Tensor { bytes, role: Role::Activation, layer: None, owner, name: String::new() };
+            self.0.add_tensor(tensor)
+        }
+
+        fn kernel(&mut self, reads: &[TensorId], write: Option<u64>, in_place: bool) -> Option<TensorId> {
+            let written = write.map(|bytes| self.tensor(Owner::Step, bytes));
+            self.0.add_kernel(Kernel {
+                name: "kernel",
+                layer: None,
+                reads: reads.to_vec(),
+                writes: written.into_iter().collect(),
+                scratch: Vec::new(),
+                in_place,
+                after: Vec::new(),
+                assigns: None,
+                early: false,
+            });
+            written
+        }
+
+        fn peak(&self, order: Order) -> u64 {
+            summarize(&execute(&self.0, order, Extent::OneStep, &|_| String::new())).floor.0
+        }
+    }
+
+    #[test]
+    fn a_kernel_takes_the_place_of_an_operand_that_nobody_else_reads() {
+        let mut draft = Draft::default();
+        let x = draft.tensor(Owner::Caller, 8);
+        let a = draft.kernel(&[x], Some(100), false).unwrap();
+        let b = draft.kernel(&[a], Some(100), true).unwrap();
+        draft.kernel(&[b], None, false);
+        assert_eq!(draft.peak(Order::ReadyStack), 108);
+        assert_eq!(draft.peak(Order::AsWritten), 208, "Python holds what it computed");
+        draft.kernel(&[a, b], None, false);
+        assert_eq!(draft.peak(Order::ReadyStack), 208, "somebody else reads it");
+    }
+
+    #[test]
+    fn the_newest_ready_kernel_runs_first() {
+        let mut draft = Draft::default();
+        let x = draft.tensor(Owner::Caller, 0);
+        let a = draft.kernel(&[x], Some(10), false).unwrap();
+        let early = draft.kernel(&[a], Some(1000), false).unwrap();
+        let late = draft.kernel(&[a], Some(100), false).unwrap();
+        draft.kernel(&[early], None, false);
+        let more = draft.kernel(&[late], Some(200), false).unwrap();
+        draft.kernel(&[more], None, false);
+        // The last reader of `a` goes first with all that follows it, so the large tensor is never beside the others.
+        assert_eq!(draft.peak(Order::ReadyStack), 1010);
+        assert_eq!(draft.peak(Order::AsWritten), 1110);
+    }
+
+    #[test]
+    fn a_variable_that_is_still_read_is_copied() {
+        for (read_later, peak) in [(true, 250), (false, 150)] {
+            let mut draft = Draft::default();
+            let variable = draft.tensor(Owner::Variable(Start::Filled), 100);
+            let a = draft.kernel(&[variable], Some(50), false).unwrap();
+            draft.kernel(&[a], None, false);
+            draft.0.kernels[1].assigns = Some(Assignment::Change(variable));
+            if read_later {
+                draft.kernel(&[variable, a], None, false);
+            }
+            assert_eq!(draft.peak(Order::AsWritten), peak);
+        }
+    }
+
+    #[test]
+    fn drawn_variables_have_temporaries_and_nothing_is_left_after_a_step() {
+        let mut draft = Draft::default();
+        let variable = draft.tensor(Owner::Variable(Start::Drawn), 100);
+        let a = draft.kernel(&[variable], Some(10), false).unwrap();
+        draft.kernel(&[a], None, false);
+        let trace =
+            execute(&draft.0, Order::ReadyStack, Extent::FromTheStart { steps: 3 }, &|_| String::new());
+        let summary = summarize(&trace);
+        assert_eq!(summary.floor.0, 300);
+        assert_eq!(summary.timeline.last().map(|moment| moment.time), Some(Time(6)));
+        let takes = trace.events.iter().filter(|event| matches!(event, Event::Take { .. })).count();
+        assert_eq!((takes, trace.events.len()), (6, 11), "only the variable stays");
+    }
+}

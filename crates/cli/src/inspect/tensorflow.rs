@@ -59,11 +59,6 @@ fn refuse_what_has_no_meaning(arguments: &Inspect) -> Result<(), Failure> {
         let hint = "predictions are for one thread, on which TensorFlow's order of kernels is known; leave out --threads";
         return Err(Failure::usage("--threads says nothing about TensorFlow", Some(hint.to_string())));
     }
-    let device = arguments.foreign.device.unwrap_or(ForeignDevice::Cpu);
-    if device == ForeignDevice::Cpu && arguments.foreign.growth == Some(Switch::Off) {
-        let hint = "TensorFlow's CPU allocator always grows; add --device gpu";
-        return Err(Failure::usage("--growth off has no meaning on a CPU", Some(hint.to_string())));
-    }
     Ok(())
 }
 
@@ -94,7 +89,7 @@ fn as_text(
 ) -> String {
     let timeline: Vec<Bytes> = prediction.summary.timeline.iter().map(|moment| moment.live).collect();
     let mut sections = vec![
-        format!("{} · as TensorFlow would run it: {}", headline(prepared), words(setup)),
+        format!("{}\nas TensorFlow would run it: {}", headline(prepared), words(setup)),
         peaks(prepared, prediction, figures),
         role_table(&prediction.by_role(), figures.live),
         format!(
