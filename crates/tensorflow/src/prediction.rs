@@ -4,8 +4,9 @@ use crate::executor::{Extent, Order, execute};
 use crate::limit;
 use crate::lowering::lower;
 use crate::setup::{Device, Mode, Setup};
-use plimsoll_graph::{Graph, Role};
+use plimsoll_graph::{Graph, OpKind, Role};
 use plimsoll_trace::{Bytes, Label, Summary, Trace, summarize};
+use plimsoll_train::Optimizer;
 use std::collections::{BTreeMap, HashMap};
 
 /// What the CUDA context and its libraries take of a GPU before the first tensor. An allowance: it depends on driver and card, and was not measured here.
@@ -13,10 +14,6 @@ pub const CUDA_CONTEXT: Bytes = Bytes(450 << 20);
 
 /// What cuDNN's convolutions may take as workspace at a time. An allowance: it depends on the algorithm that is chosen, and was not measured here.
 pub const CUDNN_WORKSPACE: Bytes = Bytes(64 << 20);
-
-/// How many layers after the first count as near the input, whose kernels' gradients come before that of their input. It depends on how many nodes
-/// Grappler deletes, so several are tried, and the one that takes most is predicted.
-const NEAREST: [usize; 3] = [1, 3, 5];
 
 /// What must run within a limit: making the weights and the first step leave free blocks that later steps have to live with.
 const RUN: Extent = Extent::FromTheStart { steps: 3 };
@@ -114,8 +111,22 @@ fn trace(graph: &Graph, setup: &Setup, extent: Extent) -> Trace {
         Mode::Eager => Order::AsWritten,
     };
     let layer_name = |layer| graph.layer_name(layer).to_string();
-    let traces = NEAREST.map(|nearest| execute(&lower(graph, setup, nearest), order, extent, &layer_name));
-    traces.into_iter().max_by_key(|trace| summarize(trace).floor).expect("there are several orders")
+    let traces = nearest(graph, setup.optimizer)
+        .iter()
+        .map(|&nearest| execute(&lower(graph, setup, nearest), order, extent, &layer_name));
+    traces.max_by_key(|trace| summarize(trace).floor).expect("there are several orders")
+}
+
+/// How many layers after the first may count as near the input, whose kernels' gradients come before that of their input. It depends on how many nodes Grappler deletes.
+/// In chains of layers without normalization it is always the same number; otherwise several are tried, and the one that takes most is predicted.
+fn nearest(graph: &Graph, optimizer: Optimizer) -> &'static [usize] {
+    let normalized =
+        graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::LayerNorm(_)));
+    match optimizer {
+        _ if normalized => &[1, 3, 5],
+        Optimizer::Sgd => &[4],
+        _ => &[3],
+    }
 }
 
 /// Every few steps the sums are applied: an update like any other, beside accumulators as large as the weights.
