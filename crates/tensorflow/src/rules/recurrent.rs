@@ -151,7 +151,9 @@ fn backward(
     sequence: bool,
 ) {
     let mut sums = Sums::new(at, layer);
-    let mut of_result = dy;
+    // A sequence's gradient is turned and cut into one tensor a position; a last state's has only one.
+    let mut slices = if sequence { unstacked(at, layer, dy) } else { vec![dy] };
+    let mut of_result = slices.pop().expect("a sequence has a position");
     let mut inputs = Vec::new();
     let mut ends: Vec<Vec<KernelId>> = Vec::new();
     let (kernel, recurrent) = (at.weight(layer.kernel), at.weight(layer.recurrent));
@@ -175,8 +177,8 @@ fn backward(
         let of_input = at.fresh("MatMul", &[joined, kernel], layer.input);
         inputs.push(at.fresh("AddN", &[of_input, zero], layer.input));
         of_result = at.fresh("MatMul", &[joined, recurrent], layer.state);
-        if sequence {
-            of_result = at.reuse("AddN", &[of_result, dy], layer.state);
+        if let Some(slice) = slices.pop() {
+            of_result = at.reuse("AddN", &[of_result, slice], layer.state);
         }
         ends.push(sums.ends.clone());
     }
@@ -191,6 +193,11 @@ fn backward(
         let gradient = at.fresh("Transpose", &[stacked], bytes);
         at.give(layer.x, gradient);
     }
+}
+
+fn unstacked(at: &mut Lowering<'_>, layer: Layer, dy: TensorId) -> Vec<TensorId> {
+    let turned = at.fresh("Transpose", &[dy], layer.state * layer.positions as u64);
+    (0..layer.positions).map(|_| at.fresh("TensorListFromTensor", &[turned], layer.state)).collect()
 }
 
 fn after(
