@@ -182,9 +182,8 @@ fn backward(
         }
         ends.push(sums.ends.clone());
     }
-    sums.finish(at, layer);
-    // What follows the loop waits until its last iteration has added its gradients.
     let ends = sums.ends.clone();
+    sums.finish(at, layer);
     sums.give(at, layer);
     if at.wants(layer.x) {
         let bytes = layer.input * layer.positions as u64;
