@@ -111,19 +111,20 @@ fn trace(graph: &Graph, setup: &Setup, extent: Extent) -> Trace {
         Mode::Eager => Order::AsWritten,
     };
     let layer_name = |layer| graph.layer_name(layer).to_string();
-    let traces = nearest(graph, setup.optimizer)
+    let traces = nearest(graph, setup)
         .iter()
         .map(|&nearest| execute(&lower(graph, setup, nearest), order, extent, &layer_name));
     traces.max_by_key(|trace| summarize(trace).floor).expect("there are several orders")
 }
 
 /// How many layers after the first may count as near the input, whose kernels' gradients come before that of their input. It depends on how many nodes Grappler deletes.
-/// In chains of layers without normalization it is always the same number; otherwise several are tried, and the one that takes most is predicted.
-fn nearest(graph: &Graph, optimizer: Optimizer) -> &'static [usize] {
+/// In chains of layers without normalization it is always the same number; where there are more nodes several are tried, and the one that takes most is predicted.
+fn nearest(graph: &Graph, setup: &Setup) -> &'static [usize] {
     let normalized =
         graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::LayerNorm(_)));
-    match optimizer {
-        _ if normalized => &[1, 3, 5],
+    let plain = setup.mode == Mode::Graph && !setup.precision.is_mixed() && setup.accumulate <= 1;
+    match setup.optimizer {
+        _ if normalized || !plain => &[1, 3, 5],
         Optimizer::Sgd => &[4],
         _ => &[3],
     }

@@ -6,6 +6,7 @@
 
 use crate::lowering::Lowering;
 use crate::setup::Mode;
+use plimsoll_train::Optimizer;
 
 /// The position of a product with a kernel, counted from the input.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,7 @@ impl Place {
             bias_gradient(at);
             of_input(at);
             of_kernel(at);
-        } else if self.0 <= at.nearest {
+        } else if self.is_near_input(at) {
             of_input(at);
             of_kernel(at);
             bias_gradient(at);
@@ -38,6 +39,14 @@ impl Place {
             of_kernel(at);
             of_input(at);
         }
+    }
+}
+
+impl Place {
+    /// The output layer, whose gradient comes from the loss, is near only with plain gradient descent (MLP, LeNet: with Adam its kernel's gradient comes last).
+    fn is_near_input(self, at: &Lowering<'_>) -> bool {
+        let is_output = self.0 + 1 == at.products;
+        self.0 <= at.nearest && (!is_output || at.setup.optimizer == Optimizer::Sgd)
     }
 }
 
