@@ -107,23 +107,24 @@ fn swish(at: &mut Lowering<'_>, op: &Op) -> Backward {
     })
 }
 
-/// `0.5 x (1 + erf(x / sqrt 2))`: what the error function reads, half the argument and the bracket are kept.
+/// `0.5 x erfc(-x / sqrt 2)`: half the argument, what the error function reads and what it gives are kept.
 fn gelu(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let x = op.inputs[0];
     let bytes = at.bytes(x);
     let argument = at.tensor(x);
     let half = at.fresh("Mul", &[argument], bytes);
-    let scaled = at.fresh("RealDiv", &[argument], bytes);
-    let erf = at.fresh("Erf", &[scaled], bytes);
-    let bracket = at.reuse("AddV2", &[erf], bytes);
-    let result = at.fresh("Mul", &[half, bracket], bytes);
+    let negative = at.fresh("Neg", &[argument], bytes);
+    let scaled = at.reuse("Mul", &[negative], bytes);
+    let error = at.fresh("Erfc", &[scaled], bytes);
+    let result = at.fresh("Mul", &[half, error], bytes);
     at.set(op.outputs[0], result);
     Box::new(move |at, dy| {
+        at.read_shapes(&[argument, negative], dy);
         let through = at.reuse("Mul", &[dy, half], bytes);
         let bell = at.fresh("Square", &[scaled, dy], bytes);
         let bell = at.reuse("Exp", &[bell], bytes);
         let through = at.reuse("Mul", &[through, bell], bytes);
-        let straight = at.reuse("Mul", &[dy, bracket], bytes);
+        let straight = at.reuse("Mul", &[dy, error], bytes);
         at.give(x, straight);
         at.give(x, through);
     })

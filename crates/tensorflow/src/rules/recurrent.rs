@@ -1,7 +1,7 @@
 //! Recurrent layers: Keras 3 runs them as a `while` loop over the positions, products with the input included.
 //!
 //! Evidence, from the trace of an LSTM over 64 positions: 32 iterations are under way at a time, so 32 gradients of each kernel are live together; every position's input,
-//! gates, state and result are kept; a list of zeros as large as the input waits for the input's gradient.
+//! gates, state and result are kept, in eager mode also what is added up for them; a list of zeros as large as the input waits for the input's gradient.
 
 mod sums;
 
@@ -62,7 +62,11 @@ pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
         let cell = at.reuse("AddV2", &[forgotten, added], layer.state);
         let active = at.fresh("Tanh", &[cell], layer.state);
         let result = at.fresh("Mul", &[gates[3], active], layer.state);
-        (cell, result, [gates, vec![cell, active]].concat())
+        let mut kept = [gates, vec![cell, active]].concat();
+        if at.is_eager() {
+            kept.extend([projected, state.1, forgotten, added]);
+        }
+        (cell, result, kept)
     })
 }
 
@@ -85,7 +89,11 @@ pub fn gru(at: &mut Lowering<'_>, op: &Op) -> Backward {
         let old = at.fresh("Mul", &[gates[0], state.0], layer.state);
         let new = at.fresh("Mul", &[rest, candidate], layer.state);
         let result = at.reuse("AddV2", &[old, new], layer.state);
-        (result, result, [gates, vec![inner[2], candidate, rest]].concat())
+        let mut kept = [gates, vec![inner[2], candidate, rest]].concat();
+        if at.is_eager() {
+            kept.extend([projected, state.1, old, new]);
+        }
+        (result, result, kept)
     })
 }
 
@@ -100,8 +108,10 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
     let inputs: Vec<TensorId> =
         (0..layer.positions).map(|_| at.fresh("TensorListFromTensor", &[turned], layer.input)).collect();
     let unstacked = at.last();
-    let zeros: Vec<TensorId> =
-        (0..layer.positions).map(|_| after(at, "ZerosLike", &[], layer.input, unstacked)).collect();
+    // A graph adds the gradients of the positions to a list of zeros; a tape has one gradient for each.
+    let zeros: Vec<Option<TensorId>> = (0..layer.positions)
+        .map(|_| (!at.is_eager()).then(|| after(at, "ZerosLike", &[], layer.input, unstacked)))
+        .collect();
     let mut memory = at.call(Call { name: "Zeros", bytes: layer.state, early: true, ..Call::default() });
     let mut result = memory;
     let mut steps: Vec<Step> = Vec::new();
@@ -146,7 +156,7 @@ fn backward(
     layer: Layer,
     gates: usize,
     steps: Vec<Step>,
-    zeros: Vec<TensorId>,
+    zeros: Vec<Option<TensorId>>,
     dy: TensorId,
     sequence: bool,
 ) {
@@ -175,7 +185,7 @@ fn backward(
         let joined = at.fresh("ConcatV2", &rest, layer.gates);
         sums.add(at, layer, &step, joined);
         let of_input = at.fresh("MatMul", &[joined, kernel], layer.input);
-        inputs.push(at.fresh("AddN", &[of_input, zero], layer.input));
+        inputs.push(zero.map_or(of_input, |zero| at.fresh("AddN", &[of_input, zero], layer.input)));
         of_result = at.fresh("MatMul", &[joined, recurrent], layer.state);
         if let Some(slice) = slices.pop() {
             of_result = at.reuse("AddN", &[of_result, slice], layer.state);
