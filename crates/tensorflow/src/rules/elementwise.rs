@@ -88,7 +88,7 @@ fn keeps_argument(at: &mut Lowering<'_>, op: &Op, name: &'static str) -> Backwar
     })
 }
 
-/// `tf.nn.silu` keeps its argument and computes the sigmoid again.
+/// `tf.nn.silu` keeps its argument and computes the sigmoid again; a tape holds the first one all the same (EfficientNet in eager mode).
 fn swish(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let x = op.inputs[0];
     let bytes = at.bytes(x);
@@ -97,6 +97,7 @@ fn swish(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let result = at.reuse("Mul", &[argument, sigmoid], bytes);
     at.set(op.outputs[0], result);
     Box::new(move |at, dy| {
+        at.read_shapes(&[sigmoid], dy);
         let sigmoid = at.fresh("Sigmoid", &[argument, dy], bytes);
         let rest = at.fresh("Sub", &[sigmoid], bytes);
         let slope = at.reuse("Mul", &[rest, argument], bytes);
