@@ -66,6 +66,7 @@ fn run_ready(program: &Program, mut run: impl FnMut(KernelId)) {
 /// What each kernel still waits for.
 struct Waiting {
     missing: Vec<usize>,
+    /// Those that wait for each kernel, in the order of the graph, which is that of the kernels but for deferred ones, which come first and so run last.
     followers: Vec<Vec<KernelId>>,
 }
 
@@ -91,6 +92,9 @@ impl Waiting {
             before.dedup();
             waiting.missing[id.0 as usize] = before.len();
             before.iter().for_each(|earlier| waiting.followers[earlier.0 as usize].push(id));
+        }
+        for followers in &mut waiting.followers {
+            followers.sort_by_key(|&id| !program.kernel(id).deferred);
         }
         waiting
     }
@@ -318,6 +322,7 @@ mod tests {
                 after: Vec::new(),
                 assigns: None,
                 early: false,
+                deferred: false,
             });
             written
         }

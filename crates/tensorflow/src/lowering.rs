@@ -53,6 +53,8 @@ pub struct Lowering<'a> {
     pub nearest: usize,
     /// How many products with a kernel there have been.
     pub products: usize,
+    /// Whether the kernels that are added wait for all others.
+    pub deferring: bool,
     /// A bias whose gradient is computed together with that of the kernel before it.
     pub waiting_bias: Option<(ValueId, TensorId)>,
     /// The tensor of each value that has one.
@@ -75,6 +77,7 @@ impl<'a> Lowering<'a> {
             phase: Phase::Forward,
             nearest,
             products: 0,
+            deferring: false,
             waiting_bias: None,
             tensors: vec![None; graph.values().len()],
             casts: HashMap::new(),
@@ -262,6 +265,7 @@ impl<'a> Lowering<'a> {
             after: call.after.to_vec(),
             assigns,
             early: call.early,
+            deferred: self.deferring,
         });
     }
 }

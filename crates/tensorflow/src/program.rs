@@ -73,8 +73,10 @@ pub struct Kernel {
     pub after: Vec<KernelId>,
     /// What it does to a variable.
     pub assigns: Option<Assignment>,
-    /// Whether it depends on nothing but a seed, and so runs before the first layer.
+    /// Whether it depends on nothing but a seed or a variable, and so runs before the first layer.
     pub early: bool,
+    /// Whether it waits on the stack for all others that become ready together with it.
+    pub deferred: bool,
 }
 
 /// What a kernel does to a variable.

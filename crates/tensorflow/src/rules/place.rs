@@ -35,8 +35,10 @@ impl Place {
             of_kernel(at);
             bias_gradient(at);
         } else {
+            at.deferring = true;
             bias_gradient(at);
             of_kernel(at);
+            at.deferring = false;
             of_input(at);
         }
     }

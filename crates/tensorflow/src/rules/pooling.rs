@@ -1,11 +1,11 @@
 //! Pooling and reductions.
 
-use crate::lowering::{Backward, Lowering};
+use crate::lowering::{Backward, Call, Lowering};
 use plimsoll_graph::Op;
 use plimsoll_graph::op::{Pool, Reduction};
 
 /// Max pooling keeps image and result; on the CPU its gradient finds the maxima again, in the
-/// place of the result if nobody else reads it, with their positions as int64 (a small convolutional network: `MaxPoolGrad` takes 8 bytes for every element of the result). Average pooling keeps nothing.
+/// place of the result if nobody else reads it, with their positions as int64, and its result takes the image's place (a small convolutional network: `MaxPoolGrad` takes 8 bytes for every element of the result). Average pooling keeps nothing.
 pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
     let [x, y] = [op.inputs[0], op.outputs[0]];
     let image = at.tensor(x);
@@ -17,7 +17,15 @@ pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
             Pool::Max => {
                 let again = at.reuse("MaxPool", &[result, dy], at.bytes(y));
                 let positions = if at.on_cpu() { vec![at.elements(y) * 8] } else { Vec::new() };
-                at.scratchy("MaxPoolGrad", &[image, again, dy], at.bytes(x), &positions)
+                let (reads, bytes) = ([image, again, dy], at.bytes(x));
+                let call = Call {
+                    name: "MaxPoolGrad",
+                    reads: &reads,
+                    bytes,
+                    scratch: &positions,
+                    ..Call::default()
+                };
+                at.call(Call { in_place: true, ..call })
             }
             Pool::Average => at.fresh("AvgPoolGrad", &[dy], at.bytes(x)),
         };
