@@ -42,9 +42,7 @@ impl Place {
             of_input(at);
         }
     }
-}
 
-impl Place {
     /// The output layer, whose gradient comes from the loss, is near only with plain gradient descent (MLP, LeNet: with Adam its kernel's gradient comes last).
     fn is_near_input(self, at: &Lowering<'_>) -> bool {
         let is_output = self.0 + 1 == at.products;
