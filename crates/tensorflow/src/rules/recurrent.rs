@@ -183,7 +183,7 @@ fn backward(
         }
         let rest = [&parts[..], &step.kept[gates - 1..]].concat();
         let joined = at.fresh("ConcatV2", &rest, layer.gates);
-        sums.add(at, layer, &step, joined);
+        sums.add(at, &step, joined);
         let of_input = at.fresh("MatMul", &[joined, kernel], layer.input);
         inputs.push(zero.map_or(of_input, |zero| at.fresh("AddN", &[of_input, zero], layer.input)));
         of_result = at.fresh("MatMul", &[joined, recurrent], layer.state);
@@ -193,8 +193,7 @@ fn backward(
         ends.push(sums.ends.clone());
     }
     let ends = sums.ends.clone();
-    sums.finish(at, layer);
-    sums.give(at, layer);
+    sums.give(at);
     if at.wants(layer.x) {
         let bytes = layer.input * layer.positions as u64;
         let stacked =
