@@ -20,6 +20,20 @@ pub struct Setup {
     pub device: Device,
 }
 
+impl Default for Setup {
+    /// Adam on a classifier in float32, in a `tf.function` on the CPU.
+    fn default() -> Self {
+        Self {
+            loss: Loss::SparseCategoricalCrossEntropy { from_logits: false },
+            optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7 },
+            mode: Mode::Graph,
+            precision: Precision::Float32,
+            accumulate: 1,
+            device: Device::Cpu,
+        }
+    }
+}
+
 /// Who runs the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

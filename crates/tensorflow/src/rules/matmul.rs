@@ -40,7 +40,8 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     })
 }
 
-/// The CPU multiplies bfloat16 in float32: both factors and the result exist in that type while the kernel runs (transformer: the temporaries of `value/MatMul/MatMul_1`).
+/// The CPU multiplies bfloat16 in float32: both factors and the result exist in that type while the kernel runs (transformer: the temporaries
+/// of `value/MatMul/MatMul_1`).
 fn product(at: &mut Lowering<'_>, name: &'static str, factors: [TensorId; 2], bytes: u64) -> TensorId {
     let widened = at.on_cpu() && at.setup.precision == Precision::MixedBfloat16;
     let sizes = [at.program.tensor(factors[0]).bytes, at.program.tensor(factors[1]).bytes, bytes];
