@@ -64,6 +64,7 @@ fn run_ready(program: &Program, mut run: impl FnMut(KernelId)) {
             stack.extend(waiting.done(next));
         }
     }
+    debug_assert!(waiting.missing.iter().all(|&missing| missing == 0), "kernels wait for each other");
 }
 
 /// What each kernel still waits for.
