@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll::Bytes;
 use plimsoll::memory::ALLOCATOR_NAMES;
+use plimsoll::tensorflow;
 use plimsoll::trace::Alignment;
 use plimsoll::train::{Loss, Optimizer};
 use std::path::PathBuf;
@@ -77,6 +78,63 @@ pub struct Inspect {
     /// How many layers and values to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
+    /// What would run the step instead of Plimsoll.
+    #[command(flatten)]
+    pub foreign: Foreign,
+}
+
+/// What would run the step instead of Plimsoll, and how.
+#[derive(Args)]
+pub struct Foreign {
+    /// Predict what another framework would need: tensorflow
+    #[arg(long = "as", value_name = "FRAMEWORK", value_enum)]
+    pub framework: Option<Framework>,
+    /// graph: a tf.function; eager: without one; keras: model.fit [default: graph]
+    #[arg(long, value_name = "MODE", value_parser = foreign_mode)]
+    pub mode: Option<tensorflow::Mode>,
+    /// float32, mixed_float16 or mixed_bfloat16 [default: float32]
+    #[arg(long, value_name = "POLICY", value_parser = precision)]
+    pub precision: Option<tensorflow::Precision>,
+    /// Add up the gradients of so many steps before the weights change
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub accumulate: Option<u32>,
+    /// Whether TensorFlow's allocator grows region by region [default: on for cpu, off for gpu]
+    #[arg(long, value_name = "ON|OFF", value_enum)]
+    pub growth: Option<Switch>,
+    /// cpu: as measured; gpu: without the CPU's scratch, with allowances that were not measured [default: cpu]
+    #[arg(long, value_name = "DEVICE", value_enum)]
+    pub device: Option<ForeignDevice>,
+}
+
+impl Foreign {
+    /// An option that says nothing without a framework.
+    pub fn idle_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--mode", self.mode.is_some()),
+            ("--precision", self.precision.is_some()),
+            ("--accumulate", self.accumulate.is_some()),
+            ("--growth", self.growth.is_some()),
+            ("--device", self.device.is_some()),
+        ];
+        let idle = given.into_iter().find(|(_, given)| *given && self.framework.is_none());
+        idle.map(|(name, _)| name)
+    }
+}
+
+/// Whose memory is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Framework {
+    /// TensorFlow with Keras 3
+    Tensorflow,
+}
+
+/// Where a foreign step runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ForeignDevice {
+    /// TensorFlow's CPU kernels
+    Cpu,
+    /// A GPU
+    Gpu,
 }
 
 /// `plimsoll fit`
@@ -360,6 +418,18 @@ fn optimizer(name: &str) -> Result<Optimizer, String> {
     let names = Optimizer::DEFAULTS.map(|optimizer| optimizer.name().to_string()).join(", ");
     Optimizer::parse(name)
         .ok_or_else(|| format!("there is no optimizer `{name}`\n  hint: the optimizers are {names}"))
+}
+
+fn foreign_mode(name: &str) -> Result<tensorflow::Mode, String> {
+    let names = tensorflow::Mode::ALL.map(tensorflow::Mode::name).join(", ");
+    tensorflow::Mode::parse(name)
+        .ok_or_else(|| format!("there is no mode `{name}`\n  hint: the modes are {names}"))
+}
+
+fn precision(name: &str) -> Result<tensorflow::Precision, String> {
+    let names = tensorflow::Precision::ALL.map(tensorflow::Precision::name).join(", ");
+    tensorflow::Precision::parse(name)
+        .ok_or_else(|| format!("there is no precision `{name}`\n  hint: the precisions are {names}"))
 }
 
 fn loss(name: &str) -> Result<Loss, String> {

@@ -1,6 +1,8 @@
 //! `plimsoll inspect`: where the memory of a training step goes.
 
-use crate::arguments::{Inspect, Step};
+mod tensorflow;
+
+use crate::arguments::{Framework, Inspect, Step};
 use crate::failure::Failure;
 use crate::table::Table;
 use crate::{chart, specification};
@@ -8,11 +10,19 @@ use plimsoll::graph::Role;
 use plimsoll::plan::{Options, Usage};
 use plimsoll::{Bytes, Job, Prepared, cached_profile};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 /// Runs the command.
 pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, None)?;
+    if let Some(option) = arguments.foreign.idle_option() {
+        let hint = "it says how another framework would run the step; add --as tensorflow".to_string();
+        return Err(Failure::usage(format!("{option} says nothing about a plan"), Some(hint)));
+    }
+    if let Some(Framework::Tensorflow) = arguments.foreign.framework {
+        return tensorflow::run(arguments, job);
+    }
     let prepared = match arguments.step.memory {
         Some(budget) => job.prepare_within(budget)?,
         None => job.prepare()?,
@@ -107,11 +117,15 @@ fn levers(prepared: &Prepared) -> String {
 fn roles(usage: &Usage, floor: Bytes) -> String {
     let layer =
         if usage.worst_layer.is_empty() { String::new() } else { format!(" of {}", usage.worst_layer) };
+    format!("{}\n(during {}{layer})", role_table(&usage.by_role, floor), usage.worst_op)
+}
+
+fn role_table(by_role: &BTreeMap<Role, Bytes>, floor: Bytes) -> String {
     let mut table = Table::new(["live at the peak", "", ""]).right(1);
-    for (role, bytes) in &usage.by_role {
+    for (role, bytes) in by_role {
         table.row([role_name(*role).to_string(), bytes.to_string(), chart::bar(*bytes, floor, 40)]);
     }
-    format!("{}\n(during {}{layer})", table.print(), usage.worst_op)
+    table.print()
 }
 
 fn role_name(role: Role) -> &'static str {
@@ -127,11 +141,17 @@ fn role_name(role: Role) -> &'static str {
 }
 
 fn layers(usage: &Usage, top: usize) -> String {
-    let named: Vec<_> = usage.by_layer.iter().filter(|(layer, _)| !layer.is_empty()).collect();
+    let by_layer: Vec<(&str, Bytes)> =
+        usage.by_layer.iter().map(|(layer, bytes)| (layer.as_str(), *bytes)).collect();
+    layer_table(&by_layer, top)
+}
+
+fn layer_table(by_layer: &[(&str, Bytes)], top: usize) -> String {
+    let named: Vec<_> = by_layer.iter().filter(|(layer, _)| !layer.is_empty()).collect();
     let most = named.first().map_or(Bytes::ZERO, |(_, bytes)| *bytes);
     let mut table = Table::new(["largest layers at the peak", "", ""]).right(1);
     for (layer, bytes) in named.iter().take(top) {
-        table.row([layer.clone(), bytes.to_string(), chart::bar(*bytes, most, 24)]);
+        table.row([layer.to_string(), bytes.to_string(), chart::bar(*bytes, most, 24)]);
     }
     if named.len() > top {
         let rest: Bytes = named[top..].iter().map(|(_, bytes)| *bytes).sum();

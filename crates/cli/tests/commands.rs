@@ -472,3 +472,63 @@ fn calibrating_asks_for_a_place_before_it_measures() {
     assert!(told.contains("cannot write to") && told.contains("hint: XDG_CACHE_HOME"), "{told}");
     assert!(!told.contains("measuring"), "{told}");
 }
+
+#[test]
+fn tensorflow_is_predicted() {
+    let predicted = |more: &str| json(&format!("inspect cnn --batch 64 --as tensorflow {more}"));
+    let bytes =
+        |report: &Value, key: &str| report[key].as_u64().unwrap_or_else(|| panic!("no {key} in {report:#}"));
+    let plain = predicted("");
+    let live = bytes(&plain, "live_peak_bytes");
+    let roles: u64 =
+        plain["by_role"].as_object().unwrap().values().map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert_eq!(roles, live);
+    assert!(live <= bytes(&plain, "reported_peak_bytes"));
+    assert!(live <= bytes(&plain, "smallest_limit_bytes"));
+    assert_eq!(plain["plimsoll_peak_bytes"], json("inspect cnn --batch 64")["peak_bytes"]);
+    assert!(bytes(&predicted("--mode eager"), "live_peak_bytes") > live);
+    assert!(bytes(&predicted("--precision mixed_bfloat16"), "live_peak_bytes") < live);
+    assert!(bytes(&predicted("--optimizer sgd"), "live_peak_bytes") < live);
+    let gpu = predicted("--device gpu");
+    assert!(bytes(&gpu, "live_peak_bytes") < live, "no scratch of the CPU's convolutions");
+    assert!(gpu["allowances_not_measured"]["CUDA context"].as_u64().unwrap() > 0);
+    assert!(bytes(&predicted("--growth off"), "smallest_limit_bytes") >= live);
+    assert!(
+        bytes(&predicted("--accumulate 4"), "live_peak_bytes") > live,
+        "accumulators are held beside the weights"
+    );
+}
+
+#[test]
+fn the_text_of_a_prediction_says_what_was_not_measured() {
+    let output = plimsoll("inspect mlp --batch 8 --as tensorflow --device gpu --mode keras");
+    let text = String::from_utf8_lossy(&output.stdout);
+    for piece in [
+        "keras mode",
+        "live peak",
+        "reported peak",
+        "smallest limit",
+        "CUDA context",
+        "not measured here",
+        "Plimsoll",
+    ] {
+        assert!(text.contains(piece), "no `{piece}` in\n{text}");
+    }
+    let tight = plimsoll("inspect mlp --batch 8 --as tensorflow --memory 1MiB");
+    assert_eq!(tight.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&tight.stdout).contains("does not fit 1.00 MiB"));
+}
+
+#[test]
+fn options_of_another_framework_need_one() {
+    for option in
+        ["--mode eager", "--precision mixed_float16", "--accumulate 2", "--growth on", "--device gpu"]
+    {
+        let name = option.split(' ').next().unwrap();
+        fails(&format!("inspect cnn {option}"), 2, &[name, "hint:", "--as tensorflow"]);
+    }
+    fails("inspect cnn --as tensorflow --threads 2", 2, &["--threads", "hint:"]);
+    fails("inspect cnn --as tensorflow --mode lazy", 2, &["no mode `lazy`", "graph, eager, keras"]);
+    fails("inspect cnn --as tensorflow --precision half", 2, &["no precision `half`", "mixed_float16"]);
+    fails("inspect cnn --as pytorch", 2, &["pytorch", "tensorflow"]);
+}

@@ -46,6 +46,7 @@ pub use plimsoll_memory as memory;
 pub use plimsoll_model as model;
 pub use plimsoll_plan as plan;
 pub use plimsoll_report as report;
+pub use plimsoll_tensorflow as tensorflow;
 pub use plimsoll_trace as trace;
 pub use plimsoll_trace::Bytes;
 pub use plimsoll_train as train;

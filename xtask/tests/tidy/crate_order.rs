@@ -3,7 +3,7 @@
 use crate::rust_source::is_name;
 
 /// Every crate in the order of the flow, and the crates that it may use.
-const FLOW: [(&str, &[&str]); 14] = [
+const FLOW: [(&str, &[&str]); 15] = [
     ("graph", &[]),
     ("trace", &[]),
     ("model", &["graph"]),
@@ -11,12 +11,25 @@ const FLOW: [(&str, &[&str]); 14] = [
     ("train", &["graph"]),
     ("plan", &["graph", "trace", "train"]),
     ("memory", &["trace"]),
+    ("tensorflow", &["graph", "trace", "train", "memory"]),
     ("input", &["graph", "trace", "memory"]),
     ("exec", &["graph", "trace", "plan", "memory"]),
     ("report", &["graph", "trace", "import", "plan", "memory"]),
     (
         "plimsoll",
-        &["graph", "trace", "model", "import", "train", "plan", "memory", "input", "exec", "report"],
+        &[
+            "graph",
+            "trace",
+            "model",
+            "import",
+            "train",
+            "plan",
+            "memory",
+            "tensorflow",
+            "input",
+            "exec",
+            "report",
+        ],
     ),
     ("cli", &["plimsoll"]),
     ("python", &["plimsoll"]),

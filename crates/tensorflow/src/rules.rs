@@ -1,0 +1,87 @@
+//! Rules: what TensorFlow's kernels take and keep for each op, with the evidence for each rule from a trace.
+//!
+//! A rule adds the kernels of an op's forward pass and gives what will be done when the gradient of its result is known.
+//! Kernels are added in the order in which Grappler leaves them among the consumers of one tensor; the executor runs the last first. So the
+//! gradient of a layer's input is computed before that of its kernel, which waits until the backward pass has come to the input.
+
+mod attention;
+mod convolution;
+mod elementwise;
+mod layout;
+mod loss;
+mod matmul;
+mod normalization;
+mod place;
+mod pooling;
+mod recurrent;
+mod scratch;
+
+pub use loss::loss;
+
+use crate::lowering::{Backward, Lowering};
+use plimsoll_graph::{Op, OpKind, Source, ValueId};
+
+/// Adds an op's forward kernels.
+pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
+    if op.outputs.first().is_some_and(|&output| is_part_of_loop(at, output)) {
+        return Box::new(|_, _| ());
+    }
+    if recurrent::takes_last_state(at, op) || loss::is_left_out(at, op) {
+        return layout::reshape(at, op);
+    }
+    match &op.kind {
+        OpKind::MatMul(kind) => matmul::matmul(at, op, *kind),
+        OpKind::BiasAdd(_) => matmul::bias_add(at, op),
+        OpKind::Conv2d(kind) => convolution::conv2d(at, op, kind),
+        OpKind::TransposedConv2d(kind) => convolution::transposed(at, op, kind),
+        OpKind::DepthwiseConv2d(_) => convolution::depthwise(at, op),
+        OpKind::Pool2d(kind) => pooling::pool2d(at, op, kind.pool),
+        OpKind::BatchNorm(_) => normalization::batch_norm(at, op),
+        OpKind::BatchNormInference(_) => elementwise::linear(at, op, "Mul"),
+        OpKind::LayerNorm(_) => normalization::layer_norm(at, op),
+        OpKind::Dropout(_) => elementwise::dropout(at, op),
+        OpKind::Unary(kind) => elementwise::unary(at, op, *kind),
+        OpKind::Binary(kind) => elementwise::binary(at, op, *kind),
+        OpKind::Softmax(_) => elementwise::softmax(at, op),
+        OpKind::LogSoftmax(_) => elementwise::log_softmax(at, op),
+        OpKind::Broadcast(_) => layout::broadcast(at, op),
+        OpKind::Concat(_) => layout::concat(at, op),
+        OpKind::Slice(_) => layout::moved(at, op, "StridedSlice", "StridedSliceGrad"),
+        OpKind::Pad(_) => layout::moved(at, op, "Pad", "Slice"),
+        OpKind::Reshape(_) => layout::reshape(at, op),
+        OpKind::Transpose(_) => layout::moved(at, op, "Transpose", "Transpose"),
+        OpKind::Upsample2d(_) => layout::moved(at, op, "ResizeNearestNeighbor", "ResizeNearestNeighborGrad"),
+        OpKind::Embedding(_) => layout::embedding(at, op),
+        OpKind::Reduce(kind) => pooling::reduce(at, op, kind.reduction),
+        OpKind::Attention(_) => attention::attention(at, op),
+        OpKind::Lstm(_) => recurrent::lstm(at, op),
+        OpKind::Gru(_) => recurrent::gru(at, op),
+        OpKind::Cast(_) | OpKind::NotEqual(_) | OpKind::Fill(_) => layout::constant(at, op),
+        // A forward graph has none of these.
+        OpKind::Conv2dFilterGradient(_)
+        | OpKind::DepthwiseConv2dInputGradient(_)
+        | OpKind::DepthwiseConv2dFilterGradient(_)
+        | OpKind::MaxPool2dGradient(_)
+        | OpKind::AveragePool2dGradient(_)
+        | OpKind::BatchNormGradient(_)
+        | OpKind::MovingAverage(_)
+        | OpKind::LayerNormGradient(_)
+        | OpKind::UnaryGradient(_)
+        | OpKind::SoftmaxGradient(_)
+        | OpKind::LogSoftmaxGradient(_)
+        | OpKind::EmbeddingGradient(_)
+        | OpKind::ReduceMaxGradient(_)
+        | OpKind::Upsample2dGradient(_)
+        | OpKind::AttentionGradient(_)
+        | OpKind::LstmGradient(_)
+        | OpKind::GruGradient(_)
+        | OpKind::CrossEntropy(_)
+        | OpKind::CrossEntropyGradient(_)
+        | OpKind::Accuracy(_)
+        | OpKind::Update(_) => layout::constant(at, op),
+    }
+}
+
+fn is_part_of_loop(at: &Lowering<'_>, output: ValueId) -> bool {
+    matches!(at.graph.value(output).source, Source::Op(op) if recurrent::is_absorbed(at, op))
+}

@@ -1,0 +1,120 @@
+//! What a user can choose about training in TensorFlow.
+
+use plimsoll_train::{Loss, Optimizer};
+use serde::Serialize;
+
+/// Everything that decides what TensorFlow does with a model, beside the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setup {
+    /// What is minimized.
+    pub loss: Loss,
+    /// How parameters follow their gradients.
+    pub optimizer: Optimizer,
+    /// Who runs the step.
+    pub mode: Mode,
+    /// Keras's dtype policy.
+    pub precision: Precision,
+    /// How many steps' gradients are added up before the weights change; 1 is every step.
+    pub accumulate: u32,
+    /// Where it runs.
+    pub device: Device,
+}
+
+impl Default for Setup {
+    /// Adam on a classifier in float32, in a `tf.function` on the CPU.
+    fn default() -> Self {
+        Self {
+            loss: Loss::SparseCategoricalCrossEntropy { from_logits: false },
+            optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7 },
+            mode: Mode::Graph,
+            precision: Precision::Float32,
+            accumulate: 1,
+            device: Device::Cpu,
+        }
+    }
+}
+
+/// Who runs the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// A `tf.function` with a `GradientTape`.
+    Graph,
+    /// The same without `tf.function`.
+    Eager,
+    /// `model.fit`, which makes a `tf.function` of its own.
+    Keras,
+}
+
+/// Keras's dtype policy: what layers compute in. Variables are always float32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// Single precision.
+    Float32,
+    /// Half precision with a scaled loss.
+    MixedFloat16,
+    /// The upper half of single precision.
+    MixedBfloat16,
+}
+
+/// Where the step runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Device {
+    /// TensorFlow's CPU kernels, with their im2col buffers.
+    Cpu,
+    /// A GPU: no im2col buffers.
+    Gpu,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Mode; 3] = [Self::Graph, Self::Eager, Self::Keras];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Eager => "eager",
+            Self::Keras => "keras",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+impl Precision {
+    /// All policies.
+    pub const ALL: [Precision; 3] = [Self::Float32, Self::MixedFloat16, Self::MixedBfloat16];
+
+    /// Keras's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float32 => "float32",
+            Self::MixedFloat16 => "mixed_float16",
+            Self::MixedBfloat16 => "mixed_bfloat16",
+        }
+    }
+
+    /// The policy of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|precision| precision.name() == name)
+    }
+
+    /// Whether layers compute in another type than variables have.
+    pub fn is_mixed(self) -> bool {
+        self != Self::Float32
+    }
+
+    /// The bytes of one element of an activation.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Float32 => 4,
+            Self::MixedFloat16 | Self::MixedBfloat16 => 2,
+        }
+    }
+}
