@@ -5,7 +5,7 @@
 //! with everything that takes. A task reads the latest result of each item, so the sequence of tasks says everything.
 
 use super::ledger::Ledger;
-use super::{Problem, Task};
+use super::{Item, Problem, Task};
 
 /// What happens to an item between two uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +16,39 @@ pub enum Gap {
     Once,
     /// It is dropped and computed again each time something needs it.
     Fleeting,
+    /// It stays up to the turn of one task, then is fleeting, and from the turn of another task on stays once it is computed.
+    Partly {
+        /// The last task up to whose turn it stays.
+        until: u32,
+        /// The first task from whose turn on it stays again.
+        from: u32,
+        /// Whether it is computed at that turn, though nothing may need it yet: what it is computed from may be there only then.
+        early: bool,
+    },
+}
+
+/// The turn of no task.
+const NEVER: u32 = u32::MAX;
+
+impl Gap {
+    /// The task up to whose turn an item stays that is there when the gap begins.
+    fn stays_until(self) -> u32 {
+        match self {
+            Self::Held => NEVER,
+            Self::Once | Self::Fleeting => 0,
+            Self::Partly { until, .. } => until,
+        }
+    }
+
+    /// The task up to whose turn an item stays that is computed again in the turn of a task.
+    fn stays_again_until(self, turn: u32) -> u32 {
+        match self {
+            Self::Held | Self::Once => NEVER,
+            Self::Fleeting => turn,
+            Self::Partly { from, .. } if turn >= from => NEVER,
+            Self::Partly { until, .. } => until.max(turn),
+        }
+    }
 }
 
 /// What a schedule comes to.
@@ -47,15 +80,17 @@ pub struct Scheduler<'a> {
 /// Where the making of a sequence is.
 #[derive(Default)]
 struct Walk {
-    is_there: Vec<bool>,
+    /// For each item, the task up to whose turn it is there.
+    until: Vec<u32>,
     /// For each item, the gap it is in.
     gap: Vec<usize>,
     missing: Vec<usize>,
     again: Vec<usize>,
     wanted: Vec<bool>,
-    fleeting: Vec<usize>,
     /// The tasks in their order.
     runs: Vec<usize>,
+    /// Gaps whose items are computed early, with the task at whose turn, the first one last.
+    early: Vec<(u32, usize)>,
     /// What those that run again cost.
     extra: f64,
     /// For each task, how often it runs again.
@@ -181,22 +216,21 @@ impl<'a> Scheduler<'a> {
     }
 
     fn walk(&mut self, gaps: &[Gap]) {
-        let Self { problem, reads, first_gap, walk, .. } = self;
+        let Self { problem, reads, first_gap, items: item_of, spans, walk, .. } = self;
         walk.begin(problem, first_gap);
+        walk.note_early(gaps, spans);
         for (task, items) in reads.iter().enumerate() {
+            walk.want_early(item_of, task);
             walk.compute_missing(problem, reads, task, gaps);
             walk.runs.push(task);
-            for &item in &walk.fleeting {
-                walk.is_there[item] = false;
-            }
-            walk.fleeting.clear();
             for &item in items {
                 walk.gap[item] += 1;
-                let stays = gaps[walk.gap[item]] == Gap::Held;
-                walk.is_there[item] = stays || problem.items[item].producer.is_none();
+                if problem.items[item].producer.is_some() {
+                    walk.until[item] = gaps[walk.gap[item]].stays_until();
+                }
             }
             for &item in &problem.tasks[task].outputs {
-                walk.is_there[item] = gaps[walk.gap[item]] == Gap::Held;
+                walk.until[item] = gaps[walk.gap[item]].stays_until();
             }
         }
     }
@@ -204,8 +238,9 @@ impl<'a> Scheduler<'a> {
 
 impl Walk {
     fn begin(&mut self, problem: &Problem, first_gap: &[usize]) {
-        self.is_there.clear();
-        self.is_there.extend(problem.items.iter().map(|item| item.producer.is_none()));
+        let until = |item: &Item| if item.producer.is_none() { NEVER } else { 0 };
+        self.until.clear();
+        self.until.extend(problem.items.iter().map(until));
         self.gap.clear();
         self.gap.extend_from_slice(first_gap);
         self.wanted.clear();
@@ -216,14 +251,39 @@ impl Walk {
         self.extra = 0.0;
     }
 
+    fn note_early(&mut self, gaps: &[Gap], spans: &[(usize, usize)]) {
+        self.early.clear();
+        for (gap, decision) in gaps.iter().enumerate() {
+            if let Gap::Partly { from, early: true, .. } = *decision
+                && from as usize > spans[gap].0
+            {
+                self.early.push((from, gap));
+            }
+        }
+        self.early.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Wants what is to be computed at the turn of a task, if its gap is not over.
+    fn want_early(&mut self, item_of: &[usize], task: usize) {
+        let turn = task as u32;
+        while let Some(&(from, gap)) = self.early.last().filter(|(from, _)| *from <= turn) {
+            self.early.pop();
+            let item = item_of[gap];
+            if from == turn && self.gap[item] == gap && self.until[item] < turn {
+                self.missing.push(item);
+            }
+        }
+    }
+
     /// Runs again whatever a task lacks, in the order of the tasks.
     fn compute_missing(&mut self, problem: &Problem, reads: &[Vec<usize>], task: usize, gaps: &[Gap]) {
-        self.missing.extend(reads[task].iter().copied().filter(|&item| !self.is_there[item]));
+        let turn = task as u32;
+        self.note_missing(&reads[task], turn);
         while let Some(item) = self.missing.pop() {
             let Some(producer) = problem.items[item].producer else { continue };
             if !std::mem::replace(&mut self.wanted[producer], true) {
                 self.again.push(producer);
-                self.missing.extend(reads[producer].iter().copied().filter(|&item| !self.is_there[item]));
+                self.note_missing(&reads[producer], turn);
             }
         }
         self.again.sort_unstable();
@@ -233,12 +293,14 @@ impl Walk {
             self.extra += problem.tasks[task].cost;
             self.runs.push(task);
             for &item in &problem.tasks[task].outputs {
-                self.is_there[item] = true;
-                if gaps[self.gap[item]] == Gap::Fleeting {
-                    self.fleeting.push(item);
-                }
+                self.until[item] = gaps[self.gap[item]].stays_again_until(turn);
             }
         }
+    }
+
+    fn note_missing(&mut self, items: &[usize], turn: u32) {
+        let until = &self.until;
+        self.missing.extend(items.iter().copied().filter(|&item| until[item] < turn));
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change the decision that takes
 //! most bytes above the budget away for its cost, until none are left; then hold again whatever there is room for; then, as long as
-//! effort is left, undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in runs looked at.
+//! effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in
+//! runs looked at.
+
+mod anneal;
 
 use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
@@ -24,7 +27,9 @@ pub struct Found {
 /// Looks for the cheapest decisions whose live bytes stay within a budget; gives the ones with the least excess if none do.
 pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
     let mut searcher = Searcher::new(problem, budget, effort);
-    let mut best = searcher.descend(searcher.scheduler.all_held());
+    let held = searcher.scheduler.all_held();
+    searcher.held_excess = searcher.sums(&held).excess;
+    let mut best = searcher.descend(held);
     if best.sums.extra == 0.0 && best.sums.excess == 0 {
         return best;
     }
@@ -40,6 +45,8 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
             best = found;
         }
     }
+    let reserve = searcher.effort / 4;
+    searcher.anneal(&mut best, reserve);
     searcher.improve(best)
 }
 
@@ -62,6 +69,8 @@ struct Searcher<'a> {
     candidates: Vec<usize>,
     budget: u64,
     tasks: u64,
+    /// Bytes above the budget with everything held.
+    held_excess: u128,
     effort: u64,
     random: u64,
 }
@@ -109,6 +118,7 @@ impl<'a> Searcher<'a> {
             candidates,
             budget,
             tasks: tasks.max(1),
+            held_excess: 0,
             effort,
             random: 0x9E37_79B9_7F4A_7C15,
         }
@@ -160,7 +170,7 @@ impl<'a> Searcher<'a> {
             let (begin, end) = self.scheduler.span(gap);
             match found.gaps[gap] {
                 Gap::Held => above[begin..=end].contains(&true),
-                Gap::Once | Gap::Fleeting => self.scheduler.is_again(gap),
+                Gap::Once | Gap::Fleeting | Gap::Partly { .. } => self.scheduler.is_again(gap),
             }
         };
         let gaps: Vec<usize> = self.candidates.iter().copied().filter(may_help).collect();
