@@ -27,9 +27,7 @@ pub struct Found {
 /// Looks for the cheapest decisions whose live bytes stay within a budget; gives the ones with the least excess if none do.
 pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
     let mut searcher = Searcher::new(problem, budget, effort);
-    let held = searcher.scheduler.all_held();
-    searcher.held_excess = searcher.sums(&held).excess;
-    let mut best = searcher.descend(held);
+    let mut best = searcher.descend(searcher.scheduler.all_held());
     if best.sums.extra == 0.0 && best.sums.excess == 0 {
         return best;
     }
@@ -45,16 +43,16 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
             best = found;
         }
     }
-    let reserve = searcher.effort / 4;
-    searcher.anneal(&mut best, reserve);
-    searcher.improve(best)
+    searcher.spend(&mut best);
+    best
 }
 
 /// Goes on from decisions that were found for another budget.
 pub fn search_from(problem: &Problem, gaps: Vec<Gap>, budget: u64, effort: u64) -> Found {
     let mut searcher = Searcher::new(problem, budget, effort);
-    let found = searcher.descend(gaps);
-    searcher.improve(found)
+    let mut found = searcher.descend(gaps);
+    searcher.spend(&mut found);
+    found
 }
 
 impl Found {
@@ -109,8 +107,9 @@ impl Ord for Move {
 
 impl<'a> Searcher<'a> {
     fn new(problem: &'a Problem, budget: u64, effort: u64) -> Self {
-        let scheduler = Scheduler::new(problem);
+        let mut scheduler = Scheduler::new(problem);
         let candidates = scheduler.candidates();
+        let held_excess = scheduler.sums(&scheduler.all_held(), budget).excess;
         let tasks = (problem.tasks.len() + problem.updates.len()) as u64;
         Self {
             problem,
@@ -118,7 +117,7 @@ impl<'a> Searcher<'a> {
             candidates,
             budget,
             tasks: tasks.max(1),
-            held_excess: 0,
+            held_excess,
             effort,
             random: 0x9E37_79B9_7F4A_7C15,
         }
@@ -183,6 +182,7 @@ impl<'a> Searcher<'a> {
             Gap::Held => &[Gap::Once],
             Gap::Once => &[Gap::Held, Gap::Fleeting],
             Gap::Fleeting => &[Gap::Held, Gap::Once],
+            Gap::Partly { .. } => &[Gap::Held, Gap::Once, Gap::Fleeting],
         };
         let changes = others.iter().flat_map(|&to| {
             let hold: &[bool] = if to == Gap::Held { &[false] } else { &[false, true] };
@@ -267,8 +267,14 @@ impl<'a> Searcher<'a> {
         better
     }
 
+    /// Looks for something cheaper, as long as effort is left.
+    fn spend(&mut self, best: &mut Found) {
+        self.anneal(best, self.effort / 4);
+        self.improve(best);
+    }
+
     /// Undoes the decisions of a stretch of time and repairs, as long as effort is left.
-    fn improve(&mut self, mut best: Found) -> Found {
+    fn improve(&mut self, best: &mut Found) {
         while self.effort > 0 && !self.candidates.is_empty() && best.sums.extra > 0.0 {
             let mut gaps = best.gaps.clone();
             let tasks = self.tasks;
@@ -282,11 +288,10 @@ impl<'a> Searcher<'a> {
                 gaps[gap] = if self.pick(4) == 0 { gaps[gap] } else { Gap::Held };
             }
             let found = self.descend(gaps);
-            if found.is_better_than(&best) {
-                best = found;
+            if found.is_better_than(best) {
+                *best = found;
             }
         }
-        best
     }
 
     /// A number below a limit. The same sequence every time.
