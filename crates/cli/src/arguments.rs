@@ -30,6 +30,8 @@ pub enum Command {
     Diagnose(Diagnose),
     /// Train a model inside a memory budget
     Train(Train),
+    /// Write a plan in the words of others: a script for TensorFlow
+    Export(Export),
     /// Place the buffers of a layout problem in as little memory as possible, and draw them
     Place(Place),
     /// Show the devices, their limits and what is free of them
@@ -153,9 +155,12 @@ pub struct Fit {
     #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
     pub slowdown: f64,
     /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
-    /// (one that keeps less), batch (a smaller one)
+    /// (one that keeps less), batch (a smaller one), and with --as tensorflow precision (mixed)
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
     pub allow: Vec<Lever>,
+    /// Who shall run the step instead of Plimsoll.
+    #[command(flatten)]
+    pub foreign: Foreign,
     /// Where the plan is written [default: the model's name with .plan.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -170,6 +175,32 @@ pub enum Lever {
     Optimizer,
     /// A smaller batch
     Batch,
+    /// Two bytes an element where that is enough
+    Precision,
+}
+
+/// `plimsoll export`
+///
+/// A plan of `fit --as tensorflow` is written as it is. One of Plimsoll's own is searched anew with the levers that TensorFlow has, within the same
+/// number of bytes; exit code 1 says that there is no way.
+#[derive(Args)]
+pub struct Export {
+    /// A plan that `plimsoll fit` wrote
+    #[arg(value_name = "PLAN")]
+    pub file: PathBuf,
+    /// In whose words
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub to: ExportTo,
+    /// Where it is written [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What something can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTo {
+    /// A Python script for TensorFlow with Keras 3
+    Tensorflow,
 }
 
 /// `plimsoll train`

@@ -7,6 +7,7 @@ mod calibrate;
 mod chart;
 mod devices;
 mod diagnose;
+mod export;
 mod failure;
 mod fit;
 mod inspect;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
