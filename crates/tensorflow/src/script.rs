@@ -209,10 +209,9 @@ fn data(file: &RecipeFile, model: &Model, input: &InputSpec) -> String {
     };
     let target_shape = if target_kind == "int32" { "outputs[:-1]" } else { "outputs" };
     format!(
-        "def samples():\n    \"\"\"Put your data here: pairs of one input and its target. These are random.\"\"\"\n    \
-         random = np.random.default_rng(0)\n    outputs = model.output_shape[1:]\n    while True:\n        \
+        "outputs = model.output_shape[1:]\n\n\ndef samples():\n    \"\"\"Put your data here: pairs of one input and its target. These are random.\"\"\"\n    \
+         random = np.random.default_rng(0)\n    while True:\n        \
          yield {sample}, {target}\n\n\n\
-         outputs = model.output_shape[1:]\n\
          dataset = tf.data.Dataset.from_generator(  # one sample at a time: the data set is never in memory as a whole\n    \
          samples,\n    output_signature=(tf.TensorSpec({shape}, tf.{kind}), tf.TensorSpec({target_shape}, tf.{target_kind})),\n)\n\
          dataset = dataset.batch({rows}, drop_remainder=True)  # a smaller last batch would leave holes of other sizes\n\
@@ -246,7 +245,10 @@ fn training(file: &RecipeFile) -> String {
 
 fn custom_loop(mode: Mode, precision: Precision, loss: &str, steps: &str) -> String {
     let scaled = precision == Precision::MixedFloat16;
-    let minimized = if scaled { "optimizer.scale_loss(loss)" } else { "loss" };
+    let (scale, minimized) = match scaled {
+        true => ("        scaled = optimizer.scale_loss(loss)\n", "scaled"),
+        false => ("", "loss"),
+    };
     let decorator = match mode {
         Mode::Graph => {
             "@tf.function(jit_compile=False)  # a graph frees each tensor after its last use; eager steps hold them longer\n"
@@ -255,8 +257,8 @@ fn custom_loop(mode: Mode, precision: Precision, loss: &str, steps: &str) -> Str
     };
     format!(
         "loss_function = {loss}\noptimizer.build(model.trainable_variables)\n\n\n\
-         {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n        \
-         minimized = {minimized}\n    gradients = tape.gradient(minimized, model.trainable_variables)\n    \
+         {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n\
+         {scale}    gradients = tape.gradient({minimized}, model.trainable_variables)\n    \
          optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n    return loss\n\n\n\
          {steps}\nfor number, (x, y) in enumerate(dataset.take(STEPS), 1):\n    print(f\"step {{number}} loss {{float(step(x, y)):.4f}}\")"
     )
