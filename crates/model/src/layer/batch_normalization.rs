@@ -1,7 +1,7 @@
 //! Batch normalization over all axes but the last.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{BatchNorm, BatchNormInference, Fill, MovingAverage};
+use plimsoll_graph::op::{BatchNorm, BatchNormInference, Fill};
 use plimsoll_graph::{Init, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl BatchNormalization {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        if x.mask.is_some() && at.is_training() {
+        if x.mask.is_some() && at.is_learning() {
             let problem = "statistics of a batch with padding are not supported";
             return Err(at.refusal(&[x.value], problem.to_string()));
         }
@@ -51,13 +51,13 @@ impl BatchNormalization {
         let beta = center_or_zeros(at, self.center, channels)?;
         let mean = at.statistic("moving_mean", TensorType::f32([channels]), 0.0)?;
         let variance = at.statistic("moving_variance", TensorType::f32([channels]), 1.0)?;
-        if !at.is_training() {
+        if !at.is_learning() {
             let norm = BatchNormInference { epsilon: self.epsilon };
             return Ok(x.with(at.op(norm, &[x.value, gamma, beta, mean, variance])?));
         }
         let outputs = at.ops(BatchNorm { epsilon: self.epsilon }, &[x.value, gamma, beta])?;
-        at.update(MovingAverage { momentum: self.momentum }, &[mean, outputs[1]])?;
-        at.update(MovingAverage { momentum: self.momentum }, &[variance, outputs[2]])?;
+        at.follow(mean, self.momentum, outputs[1])?;
+        at.follow(variance, self.momentum, outputs[2])?;
         Ok(x.with(outputs[0]))
     }
 }

@@ -1,8 +1,9 @@
 //! What a layer sees while it is lowered.
 
+use super::Kept;
 use crate::lower::step_type;
 use crate::{Mode, Node};
-use plimsoll_graph::op::BiasAdd;
+use plimsoll_graph::op::{BiasAdd, Binary, MovingAverage, Unary};
 use plimsoll_graph::{
     Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
 };
@@ -23,7 +24,7 @@ pub struct Context<'a> {
     node: &'a Node,
     layer: LayerId,
     position: u64,
-    step: &'a mut Option<ValueId>,
+    kept: &'a mut Kept,
 }
 
 impl Signal {
@@ -45,14 +46,19 @@ impl<'a> Context<'a> {
         node: &'a Node,
         layer: LayerId,
         position: u64,
-        step: &'a mut Option<ValueId>,
+        kept: &'a mut Kept,
     ) -> Self {
-        Self { graph, mode, node, layer, position, step }
+        Self { graph, mode, node, layer, position, kept }
     }
 
     /// Whether the graph is for training.
     pub fn is_training(&self) -> bool {
         self.mode == Mode::Training
+    }
+
+    /// Whether training changes this layer: the graph is for training, and the layer is not frozen.
+    pub fn is_learning(&self) -> bool {
+        self.is_training() && self.node.trainable
     }
 
     /// The layer's position in the model, which tells its random numbers from those of other layers.
@@ -117,10 +123,23 @@ impl<'a> Context<'a> {
         self.graph.add_op(kind.into(), inputs, Site::forward(self.layer))
     }
 
-    /// Adds an op that replaces something the layer remembers across steps.
-    pub fn update(&mut self, kind: impl Into<OpKind>, inputs: &[ValueId]) -> Result<(), ShapeError> {
+    /// Lets a statistic follow what this call of the layer has found, as a moving average. A graph updates a value once, so the calls of a
+    /// shared layer are averaged first: `m a^n + (1 - a) (x1 a^(n-1) + ... + xn)` is what `n` updates one after another give.
+    pub fn follow(&mut self, statistic: ValueId, momentum: f32, found: ValueId) -> Result<(), ShapeError> {
+        let Some(calls) = self.kept.found(&self.node.name, statistic, found) else { return Ok(()) };
+        let (&first, rest) = calls.split_first().expect("this call is one of them");
+        let mut sum = first;
+        for &value in rest {
+            let faded = self.op(Unary::MultiplyScalar(momentum), &[sum])?;
+            sum = self.op(Binary::Add, &[faded, value])?;
+        }
+        let all = momentum.powi(calls.len() as i32);
+        if !rest.is_empty() {
+            let share = if all < 1.0 { (1.0 - momentum) / (1.0 - all) } else { 1.0 };
+            sum = self.op(Unary::MultiplyScalar(share), &[sum])?;
+        }
         let site = Site { layer: Some(self.layer), phase: Phase::Update };
-        self.graph.add_op(kind.into(), inputs, site).map(drop)
+        self.graph.add_op(MovingAverage { momentum: all }.into(), &[statistic, sum], site).map(drop)
     }
 
     /// Adds a float32 parameter of the layer.
@@ -146,13 +165,14 @@ impl<'a> Context<'a> {
 
     /// The input that counts steps; it is added when first asked for.
     pub fn step(&mut self) -> Result<ValueId, ShapeError> {
-        if let Some(step) = *self.step {
+        if let Some(step) = self.kept.step {
             return Ok(step);
         }
         let step = self.graph.add_input("step", step_type())?;
-        Ok(*self.step.insert(step))
+        Ok(*self.kept.step.insert(step))
     }
 
+    /// A new value that lives across steps, or the one that an earlier call of this layer has made.
     fn persistent(
         &mut self,
         name: &str,
@@ -161,6 +181,19 @@ impl<'a> Context<'a> {
         init: Init,
     ) -> Result<ValueId, ShapeError> {
         let name = format!("{}/{name}", self.node.name);
-        self.graph.add_persistent(name, tensor, role, init, Some(self.layer))
+        if let Some(&shared) = self.kept.persistents.get(&name) {
+            let same = *self.graph.tensor(shared) == tensor;
+            let other = || {
+                format!(
+                    "`{name}` is {} in another use of this layer, not {tensor}",
+                    self.graph.tensor(shared)
+                )
+            };
+            return if same { Ok(shared) } else { Err(self.refusal(&[], other())) };
+        }
+        let role = if self.node.trainable { role } else { Role::Statistic };
+        let value = self.graph.add_persistent(name.clone(), tensor, role, init, Some(self.layer))?;
+        self.kept.persistents.insert(name, value);
+        Ok(value)
     }
 }
