@@ -84,8 +84,8 @@ fn shapes_and_counts_are_keras_s() {
         (MultiHeadAttention::new(2, 4).into(), &[7, 6], 2, &[2, 7, 6], 222, 0),
         (MultiHeadAttention::new(2, 4).dropout(0.1).into(), &[7, 6], 2, &[2, 7, 6], 222, 0),
         (uneven.into(), &[7, 3], 3, &[2, 7, 6], 170, 0),
-        (Rescaling { scale: 2.0, offset: 1.0 }.into(), &[4], 1, &[2, 4], 0, 0),
-        (Normalization {}.into(), image, 1, &[2, 6, 8, 3], 0, 7),
+        (Rescaling::new(2.0, 1.0).into(), &[4], 1, &[2, 4], 0, 0),
+        (Normalization::default().into(), image, 1, &[2, 6, 8, 3], 0, 7),
     ];
     for (layer, sample, times, result, parameters, statistics) in rows {
         let graph = lowered(&single(layer.clone(), sample, times));

@@ -127,7 +127,7 @@ fn per_element(function: Unary) -> u64 {
         Unary::Square | Unary::Abs | Unary::Negate | Unary::AddScalar(_) | Unary::MultiplyScalar(_) => 1,
         Unary::MaximumScalar(_) | Unary::Huber(_) => 1,
         Unary::Elu(_) | Unary::Sigmoid | Unary::Tanh | Unary::Swish | Unary::Gelu => TRANSCENDENTAL,
-        Unary::GeluTanh | Unary::Exp | Unary::Log | Unary::Sqrt | Unary::Rsqrt => TRANSCENDENTAL,
+        Unary::Softplus | Unary::GeluTanh | Unary::Exp | Unary::Log | Unary::Sqrt | Unary::Rsqrt => TRANSCENDENTAL,
         Unary::PowerScalar(_) => 2 * TRANSCENDENTAL,
     }
 }

@@ -1,4 +1,4 @@
-//! Batch normalization over all axes but the last.
+//! Batch normalization over all axes but one.
 
 use super::{Context, Lowered, Signal};
 use plimsoll_graph::op::{BatchNorm, BatchNormInference, Fill};
@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 /// and their moving averages are kept for inference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchNormalization {
+    /// The axis of the channels; counted from the end if negative.
+    pub axis: isize,
     /// How much of the old moving average stays.
     pub momentum: f32,
     /// Added to the variance.
@@ -21,7 +23,7 @@ pub struct BatchNormalization {
 
 impl Default for BatchNormalization {
     fn default() -> Self {
-        Self { momentum: 0.99, epsilon: 1e-3, center: true, scale: true }
+        Self { axis: -1, momentum: 0.99, epsilon: 1e-3, center: true, scale: true }
     }
 }
 
@@ -46,19 +48,29 @@ impl BatchNormalization {
             let problem = "statistics of a batch with padding are not supported";
             return Err(at.refusal(&[x.value], problem.to_string()));
         }
-        let channels = at.features(x.value)?;
+        let axis = at.axis(self.axis, x.value)?;
+        if axis == 0 {
+            return Err(at.refusal(&[x.value], "there is no axis of features".to_string()));
+        }
+        let turned = at.exchanged(x.value, axis)?;
+        let result = self.over_last_axis(at, turned)?;
+        Ok(x.with(at.exchanged(result, axis)?))
+    }
+
+    fn over_last_axis(&self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
+        let channels = at.features(x)?;
         let gamma = scale_or_ones(at, self.scale, channels)?;
         let beta = center_or_zeros(at, self.center, channels)?;
         let mean = at.statistic("moving_mean", TensorType::f32([channels]), 0.0)?;
         let variance = at.statistic("moving_variance", TensorType::f32([channels]), 1.0)?;
         if !at.is_learning() {
             let norm = BatchNormInference { epsilon: self.epsilon };
-            return Ok(x.with(at.op(norm, &[x.value, gamma, beta, mean, variance])?));
+            return at.op(norm, &[x, gamma, beta, mean, variance]);
         }
-        let outputs = at.ops(BatchNorm { epsilon: self.epsilon }, &[x.value, gamma, beta])?;
+        let outputs = at.ops(BatchNorm { epsilon: self.epsilon }, &[x, gamma, beta])?;
         at.follow(mean, self.momentum, outputs[1])?;
         at.follow(variance, self.momentum, outputs[2])?;
-        Ok(x.with(outputs[0]))
+        Ok(outputs[0])
     }
 }
 

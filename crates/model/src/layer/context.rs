@@ -3,10 +3,13 @@
 use super::Kept;
 use crate::lower::step_type;
 use crate::{Mode, Node};
-use plimsoll_graph::op::{BiasAdd, Binary, MovingAverage, Unary};
+use plimsoll_graph::op::{BiasAdd, Binary, Concat, Fill, MovingAverage, Reshape, Transpose, Unary};
 use plimsoll_graph::{
     Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
 };
+
+/// A constant with more runs of equal elements than this is refused.
+const MOST_RUNS: usize = 4096;
 
 /// What flows between layers: a value and, for sequences with padding, the mask of the positions that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct Context<'a> {
     node: &'a Node,
     layer: LayerId,
     position: u64,
+    /// How many random masks the layer has made so far.
+    masks: u64,
     kept: &'a mut Kept,
 }
 
@@ -48,7 +53,7 @@ impl<'a> Context<'a> {
         position: u64,
         kept: &'a mut Kept,
     ) -> Self {
-        Self { graph, mode, node, layer, position, kept }
+        Self { graph, mode, node, layer, position, masks: 0, kept }
     }
 
     /// Whether the graph is for training.
@@ -61,9 +66,11 @@ impl<'a> Context<'a> {
         self.is_training() && self.node.trainable
     }
 
-    /// The layer's position in the model, which tells its random numbers from those of other layers.
-    pub fn position(&self) -> u64 {
-        self.position
+    /// A seed for the next random mask of this layer, unlike that of any other.
+    pub fn seed(&mut self) -> u64 {
+        let seed = self.position | self.masks << 32;
+        self.masks += 1;
+        seed
     }
 
     /// The shape of a value.
@@ -99,6 +106,16 @@ impl<'a> Context<'a> {
         let position = if axis < 0 { rank.checked_add_signed(axis) } else { Some(axis.unsigned_abs()) };
         let wrong = || self.refusal(&[value], format!("there is no axis {axis}"));
         position.filter(|&position| position < rank).ok_or_else(wrong)
+    }
+
+    /// Several axes as ascending positions, none of them twice.
+    pub fn axes(&self, axes: &[isize], value: ValueId) -> Result<Vec<usize>, ShapeError> {
+        let mut positions = axes.iter().map(|&axis| self.axis(axis, value)).collect::<Result<Vec<_>, _>>()?;
+        positions.sort_unstable();
+        match positions.windows(2).any(|pair| pair[0] == pair[1]) {
+            true => Err(self.refusal(&[value], format!("the axes {axes:?} name one twice"))),
+            false => Ok(positions),
+        }
     }
 
     /// A product of settings that may be absurdly large.
@@ -140,6 +157,49 @@ impl<'a> Context<'a> {
         }
         let site = Site { layer: Some(self.layer), phase: Phase::Update };
         self.graph.add_op(MovingAverage { momentum: all }.into(), &[statistic, sum], site).map(drop)
+    }
+
+    /// The value under another shape.
+    pub fn reshaped(&mut self, value: ValueId, shape: impl Into<Shape>) -> Result<ValueId, ShapeError> {
+        let shape = shape.into();
+        if *self.shape(value) == shape { Ok(value) } else { self.op(Reshape { shape }, &[value]) }
+    }
+
+    /// The value with its axes in another order.
+    pub fn transposed(&mut self, value: ValueId, order: Vec<usize>) -> Result<ValueId, ShapeError> {
+        let moves = order.iter().enumerate().any(|(position, &axis)| position != axis);
+        if moves { self.op(Transpose { order }, &[value]) } else { Ok(value) }
+    }
+
+    /// The value with one axis and the last in each other's place; doing it again undoes it.
+    pub fn exchanged(&mut self, value: ValueId, axis: usize) -> Result<ValueId, ShapeError> {
+        let last = self.axis(-1, value)?;
+        let mut order: Vec<usize> = (0..=last).collect();
+        order.swap(axis, last);
+        self.transposed(value, order)
+    }
+
+    /// A scalar that does not change.
+    pub fn scalar(&mut self, value: f32) -> Result<ValueId, ShapeError> {
+        self.op(Fill { shape: Shape::scalar(), value }, &[])
+    }
+
+    /// A vector that does not change: one op for each run of equal elements, so it is meant for short ones.
+    pub fn constant(&mut self, elements: &[f32]) -> Result<ValueId, ShapeError> {
+        let runs: Vec<&[f32]> = elements.chunk_by(|a, b| a.to_bits() == b.to_bits()).collect();
+        if runs.len() > MOST_RUNS {
+            let problem = format!("a constant of {} different elements is more than {MOST_RUNS}", runs.len());
+            return Err(self.refusal(&[], problem));
+        }
+        let mut parts = Vec::with_capacity(runs.len());
+        for run in runs {
+            parts.push(self.op(Fill { shape: [run.len()].into(), value: run[0] }, &[])?);
+        }
+        match parts[..] {
+            [] => Err(self.refusal(&[], "a constant has no elements".to_string())),
+            [single] => Ok(single),
+            _ => self.op(Concat { axis: 0 }, &parts),
+        }
     }
 
     /// Adds a float32 parameter of the layer.

@@ -204,7 +204,7 @@ fn of_function(function: Unary) -> Class {
         Unary::LeakyRelu(_) | Unary::HardSigmoid | Unary::HardSwish | Unary::Huber(_) => Class::Piecewise,
         Unary::Sqrt | Unary::Rsqrt => Class::Piecewise,
         Unary::Elu(_) | Unary::Sigmoid | Unary::Swish | Unary::Exp => Class::Exponential,
-        Unary::Tanh | Unary::GeluTanh | Unary::Log | Unary::PowerScalar(_) => Class::Tanh,
+        Unary::Tanh | Unary::GeluTanh | Unary::Log | Unary::Softplus | Unary::PowerScalar(_) => Class::Tanh,
         Unary::Gelu => Class::Gelu,
     }
 }
@@ -219,7 +219,7 @@ fn of_derivative(function: Unary) -> Class {
         Unary::MultiplyScalar(_) | Unary::MaximumScalar(_) | Unary::Log => Class::Elementwise,
         Unary::LeakyRelu(_) | Unary::HardSigmoid | Unary::HardSwish | Unary::Huber(_) => Class::Piecewise,
         Unary::Sqrt | Unary::Rsqrt => Class::Piecewise,
-        Unary::Swish => Class::Exponential,
+        Unary::Swish | Unary::Softplus => Class::Exponential,
         Unary::GeluTanh | Unary::PowerScalar(_) => Class::Tanh,
         Unary::Gelu => Class::Gelu,
     }
