@@ -42,6 +42,7 @@ mod repeat_vector;
 mod rescaling;
 mod reshape;
 mod resizing;
+mod rms_normalization;
 mod separable_conv1d;
 mod separable_conv2d;
 mod simple_rnn;
@@ -94,6 +95,7 @@ pub use repeat_vector::RepeatVector;
 pub use rescaling::Rescaling;
 pub use reshape::Reshape;
 pub use resizing::Resizing;
+pub use rms_normalization::RmsNormalization;
 pub use separable_conv1d::SeparableConv1d;
 pub use separable_conv2d::SeparableConv2d;
 pub use simple_rnn::SimpleRnn;
@@ -186,6 +188,7 @@ layers! {
     Rescaling,
     Reshape,
     Resizing,
+    RmsNormalization,
     SeparableConv1d,
     SeparableConv2d,
     SimpleRnn,
