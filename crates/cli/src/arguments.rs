@@ -26,6 +26,8 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
+    /// Write a recorded trace for another tool: Perfetto, TensorBoard, a spreadsheet
+    Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(Diagnose),
     /// Train a model inside a memory budget
@@ -207,6 +209,9 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// How tensors get their memory.
     #[command(flatten)]
     pub memory_use: MemoryUse,
@@ -318,7 +323,8 @@ pub struct Part {
 /// `plimsoll replay`
 #[derive(Args)]
 pub struct Replay {
-    /// A trace: Plimsoll's text form or a log of TensorFlow's allocator, gzip or not; - for standard input
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
     #[arg(value_name = "TRACE")]
     pub trace: String,
     /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
@@ -339,6 +345,36 @@ pub struct Replay {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `plimsoll export`
+#[derive(Args)]
+pub struct Export {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
+    #[arg(value_name = "TRACE")]
+    pub trace: String,
+    /// What is written
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub to: ExportForm,
+    /// Where it is written; - for standard output; a folder, for tensorboard
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
+    Perfetto,
+    /// An event file with scalars of live MiB by role
+    Tensorboard,
+    /// One row a buffer: value, role, layer, op, bytes, offset, begin, end
+    Csv,
+    /// The text form of a trace, one line an event
+    Text,
+    /// The binary form of a trace, as `train --trace` writes it
+    Binary,
 }
 
 /// `plimsoll calibrate`
