@@ -26,12 +26,12 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
+    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
+    Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(Diagnose),
     /// Train a model inside a memory budget
     Train(Train),
-    /// Write a plan in the words of others: a script for TensorFlow
-    Export(Export),
     /// Place the buffers of a layout problem in as little memory as possible, and draw them
     Place(Place),
     /// Show the devices, their limits and what is free of them
@@ -179,30 +179,6 @@ pub enum Lever {
     Precision,
 }
 
-/// `plimsoll export`
-///
-/// A plan of `fit --as tensorflow` is written as it is. One of Plimsoll's own is searched anew with the levers that TensorFlow has, within the same
-/// number of bytes; exit code 1 says that there is no way.
-#[derive(Args)]
-pub struct Export {
-    /// A plan that `plimsoll fit` wrote
-    #[arg(value_name = "PLAN")]
-    pub file: PathBuf,
-    /// In whose words
-    #[arg(long, value_name = "WHAT", value_enum)]
-    pub to: ExportTo,
-    /// Where it is written [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// What something can be written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportTo {
-    /// A Python script for TensorFlow with Keras 3
-    Tensorflow,
-}
-
 /// `plimsoll train`
 #[derive(Args)]
 #[command(mut_arg("model", |arg| arg.required(false).required_unless_present("plan")))]
@@ -238,6 +214,9 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// How tensors get their memory.
     #[command(flatten)]
     pub memory_use: MemoryUse,
@@ -349,7 +328,8 @@ pub struct Part {
 /// `plimsoll replay`
 #[derive(Args)]
 pub struct Replay {
-    /// A trace: Plimsoll's text form or a log of TensorFlow's allocator, gzip or not; - for standard input
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
     #[arg(value_name = "TRACE")]
     pub trace: String,
     /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
@@ -370,6 +350,38 @@ pub struct Replay {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `plimsoll export`
+#[derive(Args)]
+pub struct Export {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to tensorflow, a plan that `plimsoll fit` wrote
+    #[arg(value_name = "TRACE|PLAN")]
+    pub input: String,
+    /// What is written
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub to: ExportForm,
+    /// Where it is written; - for standard output; a folder, for tensorboard
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
+    Perfetto,
+    /// An event file with scalars of live MiB by role
+    Tensorboard,
+    /// One row a buffer: value, role, layer, op, bytes, offset, begin, end
+    Csv,
+    /// The text form of a trace, one line an event
+    Text,
+    /// The binary form of a trace, as `train --trace` writes it
+    Binary,
+    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's levers
+    Tensorflow,
 }
 
 /// `plimsoll calibrate`

@@ -12,6 +12,7 @@ mod failure;
 mod fit;
 mod inspect;
 mod place;
+mod recording;
 mod replay;
 mod specification;
 mod train;
@@ -27,9 +28,9 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
-        Command::Export(arguments) => export::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),
         Command::Devices(arguments) => devices::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
