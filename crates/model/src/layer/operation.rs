@@ -277,8 +277,8 @@ fn squeeze(at: &mut Context<'_>, x: ValueId, axes: Option<&[isize]>) -> Result<V
     // The batch stays an axis whatever its size is.
     let all = || (1..extents.len()).filter(|&axis| extents[axis] == 1).collect();
     let gone: Vec<usize> = axes.map_or_else(|| Ok(all()), |axes| at.axes(axes, x))?;
-    if let Some(&axis) = gone.iter().find(|&&axis| extents[axis] != 1) {
-        return Err(at.refusal(&[x], format!("axis {axis} is not of extent 1")));
+    if let Some(&axis) = gone.iter().find(|&&axis| axis == 0 || extents[axis] != 1) {
+        return Err(at.refusal(&[x], format!("axis {axis} is the batch or not of extent 1")));
     }
     let left = (0..extents.len()).filter(|axis| !gone.contains(axis)).map(|axis| extents[axis]);
     at.reshaped(x, Shape::new(left.collect::<Vec<_>>()))
