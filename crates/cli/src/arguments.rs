@@ -26,6 +26,8 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
+    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
+    Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(Diagnose),
     /// Train a model inside a memory budget
@@ -153,9 +155,12 @@ pub struct Fit {
     #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
     pub slowdown: f64,
     /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
-    /// (one that keeps less), batch (a smaller one)
+    /// (one that keeps less), batch (a smaller one), and with --as tensorflow precision (mixed)
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
     pub allow: Vec<Lever>,
+    /// Who shall run the step instead of Plimsoll.
+    #[command(flatten)]
+    pub foreign: Foreign,
     /// Where the plan is written [default: the model's name with .plan.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -170,6 +175,8 @@ pub enum Lever {
     Optimizer,
     /// A smaller batch
     Batch,
+    /// Two bytes an element where that is enough
+    Precision,
 }
 
 /// `plimsoll train`
@@ -207,6 +214,9 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// How tensors get their memory.
     #[command(flatten)]
     pub memory_use: MemoryUse,
@@ -318,7 +328,8 @@ pub struct Part {
 /// `plimsoll replay`
 #[derive(Args)]
 pub struct Replay {
-    /// A trace: Plimsoll's text form or a log of TensorFlow's allocator, gzip or not; - for standard input
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
     #[arg(value_name = "TRACE")]
     pub trace: String,
     /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
@@ -339,6 +350,38 @@ pub struct Replay {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `plimsoll export`
+#[derive(Args)]
+pub struct Export {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to tensorflow, a plan that `plimsoll fit` wrote
+    #[arg(value_name = "TRACE|PLAN")]
+    pub input: String,
+    /// What is written
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub to: ExportForm,
+    /// Where it is written; - for standard output; a folder, for tensorboard
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
+    Perfetto,
+    /// An event file with scalars of live MiB by role
+    Tensorboard,
+    /// One row a buffer: value, role, layer, op, bytes, offset, begin, end
+    Csv,
+    /// The text form of a trace, one line an event
+    Text,
+    /// The binary form of a trace, as `train --trace` writes it
+    Binary,
+    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's levers
+    Tensorflow,
 }
 
 /// `plimsoll calibrate`

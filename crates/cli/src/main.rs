@@ -7,10 +7,12 @@ mod calibrate;
 mod chart;
 mod devices;
 mod diagnose;
+mod export;
 mod failure;
 mod fit;
 mod inspect;
 mod place;
+mod recording;
 mod replay;
 mod specification;
 mod train;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),

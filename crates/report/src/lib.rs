@@ -1,5 +1,6 @@
 //! Findings about memory, and how they are shown: as text for a terminal, as JSON, as one self-contained HTML file. Does no I/O.
 
 pub mod diagnosis;
+pub mod export;
 pub mod size;
 pub mod table;
