@@ -7,6 +7,7 @@ mod images;
 mod numbers;
 mod operations;
 mod sequences;
+mod shared;
 mod vectors;
 
 use numbers::{hash, seed, units};
