@@ -13,6 +13,7 @@ mod conv2d;
 mod conv2d_transpose;
 mod cropping1d;
 mod cropping2d;
+mod custom_scale_layer;
 mod dense;
 mod depthwise_conv1d;
 mod depthwise_conv2d;
@@ -66,6 +67,7 @@ pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
 pub use cropping1d::Cropping1d;
 pub use cropping2d::Cropping2d;
+pub use custom_scale_layer::CustomScaleLayer;
 pub use dense::Dense;
 pub use depthwise_conv1d::DepthwiseConv1d;
 pub use depthwise_conv2d::DepthwiseConv2d;
@@ -159,6 +161,7 @@ layers! {
     Conv2dTranspose,
     Cropping1d,
     Cropping2d,
+    CustomScaleLayer,
     Dense,
     DepthwiseConv1d,
     DepthwiseConv2d,

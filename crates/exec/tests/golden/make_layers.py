@@ -19,6 +19,7 @@ import tensorflow as tf
 import keras
 from keras import layers as L, ops
 from keras.src.applications.convnext import LayerScale
+from keras.src.applications.inception_resnet_v2 import CustomScaleLayer
 
 keras.backend.set_floatx('float64')
 BATCH = 2
@@ -100,6 +101,7 @@ one('dense', (3, 4), L.Dense(3, activation='gelu', use_bias=False))
 one('conv1d_causal', (7, 3), L.Conv1D(4, 3, padding='causal', dilation_rate=2, activation='tanh'))
 one('conv1d_same_groups', (7, 4), L.Conv1D(4, 3, padding='same', strides=2, groups=2, use_bias=False))
 one('conv2d_dilated_groups', (6, 7, 4), L.Conv2D(6, (2, 3), padding='same', dilation_rate=2, groups=2))
+one('conv2d_groups_of_one', (6, 5, 3), L.Conv2D(6, 3, groups=3, strides=2))
 one('conv2d_transpose', (3, 4, 2), L.Conv2DTranspose(3, 3, strides=2, padding='same', output_padding=1))
 one('depthwise_conv1d', (7, 3), L.DepthwiseConv1D(3, strides=2, padding='same', depth_multiplier=2))
 one('depthwise_conv2d_dilated', (6, 7, 2), L.DepthwiseConv2D((2, 3), dilation_rate=(2, 1), depth_multiplier=2, padding='same'))
@@ -156,6 +158,10 @@ one('prelu_own', (3, 4), L.PReLU())
 one('elu', (3, 4), L.ELU(alpha=0.5))
 one('softmax_axis1', (3, 4), L.Softmax(axis=1))
 
+# Random in training only: what they compute in inference mode. Their rate is 0 where gradients are compared.
+one('dropout', (3, 4), L.Dropout(0.0))
+one('gaussian_noise', (3, 4), L.GaussianNoise(0.0))
+
 # Shapes and merging.
 one('flatten', (3, 4), L.Flatten())
 one('reshape', (3, 4), L.Reshape((2, -1)))
@@ -163,6 +169,7 @@ one('permute', (3, 4, 2), L.Permute((3, 1, 2)))
 one('repeat_vector', (4,), L.RepeatVector(3))
 for kind in ('Add', 'Subtract', 'Multiply', 'Average', 'Maximum', 'Minimum'):
     case('merge_' + kind.lower(), [(3, 4), (1, 4)], lambda a, b, k=kind: getattr(L, k)()([a, b]))
+case('custom_scale_layer', [(3, 4), (3, 4)], lambda a, b: CustomScaleLayer(0.17)([a, b]))
 case('merge_ranks', [(2, 3, 4), (4,)], lambda a, b: L.Multiply()([a, b]))
 case('concatenate', [(3, 4), (2, 4)], lambda a, b: L.Concatenate(axis=1)([a, b]))
 case('dot_vectors', [(4,), (4,)], lambda a, b: L.Dot(axes=1, normalize=True)([a, b]))

@@ -23,6 +23,7 @@ pub const CASES: &[Case] = &[
         let conv = Conv2d { kernel_size: [2, 3], dilation_rate: [2, 2], groups: 2, ..Conv2d::new(6, 1) };
         net.push(conv.same(), x)
     }),
+    ("conv2d_groups_of_one", |net, x| net.push(Conv2d { groups: 3, ..Conv2d::new(6, 3).strides(2) }, x)),
     ("conv2d_transpose", |net, x| {
         let conv = Conv2dTranspose { output_padding: Some([1, 1]), ..Conv2dTranspose::new(3, 3, 2) };
         net.push(conv.same(), x)

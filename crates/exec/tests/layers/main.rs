@@ -6,7 +6,9 @@
 mod images;
 mod numbers;
 mod operations;
+mod repeated;
 mod sequences;
+
 mod vectors;
 
 use numbers::{hash, seed, units};

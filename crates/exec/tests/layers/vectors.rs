@@ -2,9 +2,10 @@
 
 use crate::Case;
 use plimsoll_model::layer::{
-    Activation, BatchNormalization, Concatenate, Dense, Dot, EinsumDense, Embedding, Flatten,
-    GroupNormalization, LayerNormalization, LayerScale, Merge, Normalization, PRelu, Permute, Relu,
-    RepeatVector, Rescaling, Reshape, RmsNormalization, Softmax, UnitNormalization,
+    Activation, BatchNormalization, Concatenate, CustomScaleLayer, Dense, Dot, Dropout, EinsumDense,
+    Embedding, Flatten, GaussianNoise, GroupNormalization, LayerNormalization, LayerScale, Merge,
+    Normalization, PRelu, Permute, Relu, RepeatVector, Rescaling, Reshape, RmsNormalization, Softmax,
+    UnitNormalization,
 };
 use plimsoll_model::{Builder, Initializer, NodeRef};
 
@@ -129,6 +130,9 @@ pub const CASES: &[Case] = &[
     ("merge_average", |net, x| net.push(Merge::Average, x)),
     ("merge_maximum", |net, x| net.push(Merge::Maximum, x)),
     ("merge_minimum", |net, x| net.push(Merge::Minimum, x)),
+    ("custom_scale_layer", |net, x| net.push(CustomScaleLayer { scale: 0.17 }, x)),
+    ("dropout", |net, x| net.push(Dropout::new(0.0), x)),
+    ("gaussian_noise", |net, x| net.push(GaussianNoise { stddev: 0.0 }, x)),
     ("merge_ranks", |net, x| net.push(Merge::Multiply, x)),
     ("concatenate", |net, x| net.push(Concatenate { axis: 1 }, x)),
     ("dot_vectors", |net, x| net.push(Dot { axes: [1, 1], normalize: true }, x)),
