@@ -1,5 +1,10 @@
 //! Findings about memory, and how they are shown: as text for a terminal, as JSON, as one self-contained HTML file. Does no I/O.
 
 pub mod diagnosis;
+pub mod exhibit;
+pub mod page;
 pub mod size;
+mod style;
 pub mod table;
+
+pub use exhibit::Exhibit;
