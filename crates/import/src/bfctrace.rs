@@ -147,7 +147,8 @@ impl BfcTrace {
     pub fn to_trace(&self) -> Trace {
         let mut regions = Regions::default();
         let lowest = self.addresses().min().unwrap_or(0);
-        let mut trace = Trace { labels: self.labels.clone(), events: Vec::with_capacity(self.events.len()) };
+        let events = Vec::with_capacity(self.events.len());
+        let mut trace = Trace { labels: self.labels.clone(), events, ..Trace::default() };
         for event in &self.events {
             let time = Time(u32::try_from(trace.events.len()).unwrap_or(u32::MAX));
             match *event {

@@ -71,10 +71,9 @@ fn impossible(trace: &Trace) -> Option<(usize, String)> {
     })
 }
 
-/// The line of an event, counted from 1: events are what is no label, not blank and not the header.
+/// The line of an event, counted from 1.
 fn line_of(text: &str, event: usize) -> usize {
-    let is_event = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("label ");
-    let mut events = text.lines().enumerate().skip(1).filter(|(_, line)| is_event(line));
+    let mut events = text.lines().enumerate().filter(|(_, line)| text::is_event(line));
     events.nth(event).map_or(0, |(index, _)| index + 1)
 }
 
