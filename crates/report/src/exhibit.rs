@@ -8,10 +8,12 @@
 
 mod figures;
 mod of_trace;
+mod roles;
 mod texts;
 
 pub use figures::{Figures, Sum};
 pub use of_trace::ExhibitError;
+pub use roles::{ROLES, RoleLook, look};
 pub use texts::{TextId, Texts};
 
 use plimsoll_trace::{Bytes, Offset};

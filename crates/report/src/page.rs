@@ -26,7 +26,8 @@ const BODY: &str = include_str!("page/body.html");
 
 /// The page for some exhibits, side by side in their order.
 pub fn print(title: &str, exhibits: &[Exhibit]) -> String {
-    let data = serde_json::json!({ "title": title, "exhibits": exhibits.iter().map(embed::exhibit).collect::<Vec<_>>() });
+    let list: Vec<_> = exhibits.iter().map(embed::exhibit).collect();
+    let data = serde_json::json!({ "roles": embed::roles(), "exhibits": list });
     // So that no text can end the element it stands in.
     let data = data.to_string().replace('<', "\\u003c");
     let scripts = SCRIPTS.join("\n");

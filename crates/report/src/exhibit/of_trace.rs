@@ -1,5 +1,7 @@
 //! A trace as an exhibit.
 
+mod beside;
+
 use super::{Buffer, Clock, Doing, Exhibit, Kept, LARGEST, TextId};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Time, Trace};
 use std::collections::{HashMap, HashSet};
@@ -55,6 +57,7 @@ impl Exhibit {
             return Err(ExhibitError::BackInTime { event: event + 1 });
         }
         exhibit.ops = labels.ops(&exhibit);
+        beside::add(&mut exhibit, trace, &ticks.list);
         exhibit.times = ticks.times;
         Ok(exhibit)
     }

@@ -3,8 +3,13 @@
 //! A column is `{"count": n, "delta": 0|1, "unit": u, "data": base64}`. The bytes are LEB128 integers, seven bits each, the lowest first. Without
 //! `delta` they are the values divided by `unit`; with it, differences to the one before, zigzag (0, -1, 1, -2, ...). What is shorter is taken.
 
-use crate::exhibit::{Buffer, Exhibit, Figures, Kept};
+use crate::exhibit::{Buffer, Exhibit, Figures, Kept, LARGEST, ROLES};
 use serde_json::{Value, json};
+
+/// The roles in the order in which charts stack them: how each is called and its colour.
+pub(super) fn roles() -> Value {
+    ROLES.iter().map(|role| json!({"role": role.role, "name": role.name, "colour": role.colour})).collect()
+}
 
 /// One exhibit.
 pub(super) fn exhibit(exhibit: &Exhibit) -> Value {
@@ -21,7 +26,7 @@ pub(super) fn exhibit(exhibit: &Exhibit) -> Value {
         "peak": figures.peak,
         "floor": figures.floor,
         "floorTick": figures.floor_tick,
-        "limit": exhibit.limit.filter(|limit| limit.0 <= crate::exhibit::LARGEST),
+        "limit": exhibit.limit.filter(|limit| limit.0 <= LARGEST),
         "reserved": reserved,
         "marks": exhibit.marks,
         "notes": exhibit.notes,

@@ -77,9 +77,8 @@ function showRange() {
 }
 
 function start() {
-  const data = JSON.parse(document.getElementById("data").textContent);
   readColours();
-  page.panels = data.exhibits.map(makePanel);
+  page.panels = DATA.exhibits.map(makePanel);
   document.getElementById("panels").append(...page.panels.map((panel) => panel.root));
   if (page.panels.length === 0) return;
   // Where no layer is known, a stack by layer says nothing.

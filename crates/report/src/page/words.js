@@ -1,15 +1,8 @@
 // Names, sizes and colours.
 
-// Okabe and Ito's palette, which people with any kind of colour vision can tell apart; the same in light and dark, and in the terminal.
-const ROLES = [
-  { role: "parameter", name: "parameters", colour: "#0072b2" },
-  { role: "optimizer_state", name: "optimizer state", colour: "#56b4e9" },
-  { role: "statistic", name: "statistics", colour: "#f0e442" },
-  { role: "input", name: "input", colour: "#8b93a0" },
-  { role: "activation", name: "activations", colour: "#009e73" },
-  { role: "gradient", name: "gradients", colour: "#e69f00" },
-  { role: "workspace", name: "workspace", colour: "#cc79a7" },
-];
+// The page's data; the roles come with the colours that the terminal uses, too.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const ROLES = DATA.roles;
 // For layers, ops and the roles of other programs.
 const OTHERS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a5195", "#88a12c", "#a6761d"];
 const REST = "#9aa0a8";
