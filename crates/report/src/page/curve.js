@@ -45,15 +45,36 @@ function scaleTime(panel, frame) {
   context.textAlign = "center";
   context.textBaseline = "top";
   context.fillStyle = page.colours.soft;
+  const { exhibit } = panel;
   const wanted = Math.max(2, Math.floor(frame.width / 90));
-  for (const tick of stepsOfCount(frame.from, Math.min(frame.to, panel.exhibit.ticks), wanted)) {
-    const text = count(panel.exhibit.time(Math.min(tick, panel.exhibit.ticks - 1)));
+  const last = exhibit.ticks - 1;
+  const [first, until] = [frame.from, Math.min(frame.to, last)].map((tick) => exhibit.time(Math.max(0, Math.floor(tick))));
+  const end = frame.right - context.measureText(exhibit.raw.unit).width - 8;
+  let free = frame.left;
+  for (const time of stepsOfCount(first, until, wanted)) {
+    const text = count(time);
     const half = context.measureText(text).width / 2;
-    const x = Math.max(frame.left + half, Math.min(frame.right - half - 30, frame.x(tick)));
-    if (frame.x(tick) <= frame.right - 30) context.fillText(text, x, frame.bottom + 4);
+    const x = Math.max(frame.left + half, frame.x(tickOf(exhibit, time)));
+    // Labels that would touch the one before or the unit are left out.
+    if (x - half < free || x + half > end) continue;
+    context.fillText(text, x, frame.bottom + 4);
+    free = x + half + 12;
   }
   context.textAlign = "right";
-  context.fillText(panel.exhibit.raw.unit, frame.right, frame.bottom + 4);
+  context.fillText(exhibit.raw.unit, frame.right, frame.bottom + 4);
+}
+
+// The first tick that begins at a time or later.
+function tickOf(exhibit, time) {
+  const times = exhibit.times();
+  if (times.length === 0) return time;
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 // For each column of pixels, or each tick if they are wider: where it begins, and the tick with the highest total in it.
@@ -76,17 +97,19 @@ function columnsOf(panel, frame, total) {
   return columns;
 }
 
-// The area between two curves.
+// The area between two curves, both given for each column.
 function fillBetween(frame, columns, low, high, colour) {
   const { context } = frame;
   context.beginPath();
-  for (const { x, until, tick } of columns) {
-    context.lineTo(x, frame.y(high(tick)));
-    context.lineTo(until, frame.y(high(tick)));
+  for (let i = 0; i < columns.length; i++) {
+    const y = frame.y(high[i]);
+    context.lineTo(columns[i].x, y);
+    context.lineTo(columns[i].until, y);
   }
   for (let i = columns.length - 1; i >= 0; i--) {
-    context.lineTo(columns[i].until, frame.y(low(columns[i].tick)));
-    context.lineTo(columns[i].x, frame.y(low(columns[i].tick)));
+    const y = frame.y(low[i]);
+    context.lineTo(columns[i].until, y);
+    context.lineTo(columns[i].x, y);
   }
   context.closePath();
   context.fillStyle = colour;
@@ -95,16 +118,16 @@ function fillBetween(frame, columns, low, high, colour) {
 
 function drawCurve(panel) {
   const frame = frameOf(panel, panel.curve, true);
-  scaleBytes(frame, 0, page.scale);
+  // Room above the curve for the names of lines and marks.
+  scaleBytes(frame, 0, page.scale * 1.12);
   const stack = panel.exhibit.stack(page.stackBy);
   const columns = columnsOf(panel, frame, panel.exhibit.live());
   clipped(frame, () => {
-    const below = new Float64Array(panel.exhibit.ticks);
+    let low = new Float64Array(columns.length);
     stack.series.forEach((series, number) => {
-      const low = Float64Array.from(columns, ({ tick }) => below[tick]);
-      columns.forEach(({ tick }) => { below[tick] += series[tick]; });
-      const at = new Map(columns.map(({ tick }, i) => [tick, low[i]]));
-      fillBetween(frame, columns, (tick) => at.get(tick), (tick) => below[tick], stack.keys[number].colour);
+      const high = low.map((bytes, i) => bytes + series[columns[i].tick]);
+      fillBetween(frame, columns, low, high, stack.keys[number].colour);
+      low = high;
     });
     drawMarks(panel, frame);
   });
@@ -133,10 +156,14 @@ function drawMarks(panel, frame) {
     if (x < frame.left || x > frame.right) continue;
     context.fillStyle = page.colours.soft;
     context.fillRect(x, frame.top, 1, frame.height);
-    // A label that would lie over the one before is left out.
-    if (x < free) continue;
-    writeOver(context, name, x + 4, frame.top + 1);
-    free = x + 8 + context.measureText(name).width;
+    const width = context.measureText(name).width;
+    // Beside the mark, on the other side where the moment is marked; a label that would lie over the one before is left out.
+    const moment = frame.x(panel.moment + 0.5);
+    const isTaken = moment > x - 8 && moment < x + width + 10;
+    const left = isTaken ? x - 4 - width : x + 4;
+    if (left < free) continue;
+    writeOver(context, name, left, frame.top + 1);
+    free = Math.max(x, left + width) + 6;
   }
 }
 
@@ -169,20 +196,21 @@ function drawLines(panel, frame) {
     labels.push({ y, text: name + " " + size(bytes) });
   };
   if (raw.limit !== null) level(raw.limit, page.colours.alarm, [7, 4], "limit");
-  level(raw.floor, page.colours.ink, [2, 3], "floor");
   if (reserved > 0) {
     clipped(frame, () => drawReserved(panel, frame));
     labels.push({ y: frame.y(reserved), text: "reserved " + size(reserved) });
   }
-  labels.sort((a, b) => a.y - b.y);
-  context.textAlign = "right";
-  context.textBaseline = "middle";
-  let free = frame.top + 2;
-  for (const label of labels) {
-    const y = Math.max(free + 6, label.y - 8);
-    writeOver(context, label.text, frame.right - 4, y);
-    free = y + 7;
+  level(raw.floor, page.colours.ink, [2, 3], "floor");
+  // Lines that lie on each other share a label; one that would lie over the next above it goes below its line.
+  const joined = [];
+  for (const label of labels.sort((a, b) => a.y - b.y)) {
+    const before = joined.at(-1);
+    if (before && label.y - before.y < 13) before.text = before.text + " · " + label.text;
+    else joined.push(label);
   }
+  context.textAlign = "right";
+  context.textBaseline = "bottom";
+  for (const label of joined) writeOver(context, label.text, frame.right - 4, label.y - 2);
 }
 
 function drawReserved(panel, frame) {
@@ -218,6 +246,8 @@ function drawGaps(panel) {
   const [top, live] = [panel.exhibit.top(), panel.exhibit.live()];
   scaleBytes(frame, 0, page.gapScale);
   const gap = panel.gapSeries ??= top.map((bytes, tick) => Math.max(0, bytes - live[tick]));
-  clipped(frame, () => fillBetween(frame, columnsOf(panel, frame, gap), () => 0, (tick) => gap[tick], page.colours.alarm));
+  const columns = columnsOf(panel, frame, gap);
+  const high = Float64Array.from(columns, ({ tick }) => gap[tick]);
+  clipped(frame, () => fillBetween(frame, columns, new Float64Array(columns.length), high, page.colours.soft));
   panel.frames.gaps = frame;
 }

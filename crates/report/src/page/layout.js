@@ -27,7 +27,9 @@ function paintBuffers(panel, frame, grid, low) {
   const { start, end, offset, bytes, count } = panel.exhibit.buffers();
   const who = reuse(panel, grid.width * grid.height);
   const { width, height } = grid;
-  const visible = [];
+  // Five numbers for each buffer that is painted later; kept, because making it anew costs as much as filling it.
+  const visible = (panel.visible ??= new Int32Array(5 * count));
+  let length = 0;
   for (let i = 0; i < count; i++) {
     if (end[i] <= frame.from || start[i] >= frame.to) continue;
     const left = Math.max(0, Math.round((start[i] - frame.from) * grid.across));
@@ -35,18 +37,29 @@ function paintBuffers(panel, frame, grid, low) {
     const bottom = Math.min(height, height - Math.round((offset[i] - low) * grid.up));
     const top = Math.max(0, height - Math.round((offset[i] + bytes[i] - low) * grid.up));
     if (bottom < 0 || top > height) continue;
-    if (right > left && bottom > top) visible.push(i, left, right, top, bottom);
-    else paint(who, width, i, Math.min(left, width - 1), Math.max(left + 1, right), Math.min(top, height - 1), Math.max(top + 1, bottom));
+    if (right > left && bottom > top) {
+      visible[length] = i;
+      visible[length + 1] = left;
+      visible[length + 2] = right;
+      visible[length + 3] = top;
+      visible[length + 4] = bottom;
+      length += 5;
+    } else paint(who, width, i, Math.min(left, width - 1), Math.max(left + 1, right), Math.min(top, height - 1), Math.max(top + 1, bottom));
   }
-  for (let at = 0; at < visible.length; at += 5) {
+  for (let at = 0; at < length; at += 5) {
     paint(who, width, visible[at], visible[at + 1], visible[at + 2], visible[at + 3], visible[at + 4]);
   }
-  page.counters.rectangles = visible.length / 5;
+  page.counters.rectangles = length / 5;
   return who;
 }
 
 function paint(who, width, buffer, left, right, top, bottom) {
-  for (let row = top * width; row < bottom * width; row += width) who.fill(buffer + 1, row + left, row + right);
+  const last = bottom * width;
+  for (let row = top * width; row < last; row += width) {
+    // A call for a few pixels costs more than the pixels.
+    if (right - left > 16) who.fill(buffer + 1, row + left, row + right);
+    else for (let at = row + left; at < row + right; at++) who[at] = buffer + 1;
+  }
 }
 
 // A cleared grid; the one of the last drawing where it has the right size.
@@ -58,22 +71,27 @@ function reuse(panel, pixels) {
 
 // The colour of every pixel; where two buffers that are not tiny meet, a darker line.
 function colourPixels(panel, who, grid, stack) {
-  const image = new ImageData(grid.width, grid.height);
+  const isSame = panel.image?.width === grid.width && panel.image.height === grid.height;
+  const image = isSame ? panel.image : new ImageData(grid.width, grid.height);
+  panel.image = image;
   const pixels = new Uint32Array(image.data.buffer);
   const { life, bytes } = panel.exhibit.buffers();
   const plain = stack.keys.map((key) => packed(key.colour, 1));
   const dark = stack.keys.map((key) => packed(key.colour, 0.72));
   const empty = packed(page.colours.empty, 1);
   const { width } = grid;
+  let [last, colour] = [0, empty];
   for (let at = 0; at < who.length; at++) {
-    const buffer = who[at] - 1;
-    if (buffer < 0) {
-      pixels[at] = empty;
-      continue;
+    const now = who[at];
+    // Most pixels show what their left neighbour shows.
+    if (now !== last) {
+      last = now;
+      colour = now === 0 ? empty : plain[stack.of[now - 1]];
     }
-    const edge = (at % width > 0 && who[at - 1] !== who[at]) || (at >= width && who[at - width] !== who[at]);
-    const large = edge && life[buffer] * grid.across >= 4 && bytes[buffer] * grid.up >= 4;
-    pixels[at] = (large ? dark : plain)[stack.of[buffer]];
+    pixels[at] = colour;
+    if (now === 0 || (who[at - 1] === now && who[at - width] === now)) continue;
+    const buffer = now - 1;
+    if (life[buffer] * grid.across >= 4 && bytes[buffer] * grid.up >= 4) pixels[at] = dark[stack.of[buffer]];
   }
   return image;
 }
@@ -133,7 +151,10 @@ function drawLimit(panel, frame) {
   frame.context.strokeStyle = page.colours.alarm;
   frame.context.lineWidth = 1.5;
   frame.context.setLineDash([7, 4]);
-  frame.context.strokeRect(frame.left, frame.y(limit), frame.width, 0);
+  frame.context.beginPath();
+  frame.context.moveTo(frame.left, frame.y(limit));
+  frame.context.lineTo(frame.right, frame.y(limit));
+  frame.context.stroke();
   frame.context.setLineDash([]);
 }
 

@@ -1,12 +1,15 @@
 // One exhibit on the page: its figures, its charts and what happens when somebody points at them.
 
+const HINT = "Point at a rectangle, click it, or press n on the layout, to see what it is and why it is kept.";
+
 function makePanel(raw, number) {
   const exhibit = makeExhibit(raw);
   const panel = { exhibit, number, frames: {}, moment: raw.floorTick, hovered: null, domain: Math.max(1, raw.ticks) };
   panel.root = element("article", "panel");
   panel.root.setAttribute("aria-label", raw.name);
-  panel.root.append(element("h2", "", raw.name), element("p", "headline soft", raw.headline), figuresOf(exhibit));
-  raw.notes.forEach((note) => panel.root.append(element("p", "soft", note)));
+  const notes = element("div", "notes soft");
+  raw.notes.forEach((note) => notes.append(element("p", "", note)));
+  panel.root.append(element("h2", "", raw.name), element("p", "headline soft", raw.headline), figuresOf(exhibit), notes);
   panel.legend = element("ul", "legend");
   panel.root.append(element("h3", "", "Memory over time"), panel.legend);
   panel.curve = addChart(panel, "curve");
@@ -14,7 +17,7 @@ function makePanel(raw, number) {
   panel.gaps = addChart(panel, "gaps");
   panel.root.append(element("h3", "", "Layout: space against time"));
   panel.layout = addChart(panel, "layout");
-  panel.facts = element("p", "facts");
+  panel.facts = element("p", "facts soft", HINT);
   panel.facts.setAttribute("aria-live", "polite");
   panel.root.append(panel.facts);
   addLists(panel);
@@ -182,7 +185,7 @@ function hideTip() {
 
 function chooseBuffer(panel, buffer) {
   view.chosen = buffer === null ? null : { panel, buffer };
-  panel.facts.textContent = buffer === null ? "" : factsOf(panel.exhibit, buffer).map(([text]) => text).join(" · ");
+  panel.facts.textContent = buffer === null ? HINT : factsOf(panel.exhibit, buffer).map(([text]) => text).join(" · ");
   requestDraw(panel, "layout");
 }
 

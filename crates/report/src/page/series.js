@@ -40,7 +40,8 @@ function liveBytes(exhibit, belongs) {
 // The highest end of a live buffer during each tick: from the top down, each buffer fills the ticks that none above it has filled.
 function highestEnds(exhibit) {
   const { start, end, offset, bytes, count } = exhibit.buffers();
-  const order = new Uint32Array(count).map((_, i) => i).sort((a, b) => offset[b] + bytes[b] - offset[a] - bytes[a]);
+  const ends = offset.map((at, i) => at + bytes[i]);
+  const order = new Uint32Array(count).map((_, i) => i).sort((a, b) => ends[b] - ends[a]);
   const top = new Float64Array(exhibit.ticks);
   const next = new Uint32Array(exhibit.ticks + 1).map((_, i) => i);
   const unfilled = (tick) => {
@@ -49,7 +50,7 @@ function highestEnds(exhibit) {
   };
   for (const i of order) {
     for (let tick = unfilled(start[i]); tick < end[i]; tick = unfilled(tick + 1)) {
-      top[tick] = offset[i] + bytes[i];
+      top[tick] = ends[i];
       next[tick] = tick + 1;
     }
   }
@@ -73,7 +74,7 @@ function roleKeys(exhibit, ids) {
   const foreign = present.filter((id) => !ROLES.some((role) => role.role === exhibit.texts[id]));
   // Region types of other programs; more than there are colours are one key.
   const named = foreign.slice(0, 8).map((id, i) => ({
-    name: roleName(exhibit.texts[id]), colour: exhibit.texts[id] ? OTHERS[(i + 4) % OTHERS.length] : REST, ids: [id],
+    name: roleName(exhibit.texts[id]), colour: exhibit.texts[id] ? OTHERS[(i + 7) % OTHERS.length] : REST, ids: [id],
   }));
   const rest = foreign.length > 8 ? [{ name: "other roles", colour: REST, ids: foreign.slice(8) }] : [];
   const keys = known.filter((one) => one.ids.length > 0).concat(named, rest);
@@ -110,31 +111,37 @@ function computedAgain(exhibit) {
   return rows.sort((a, b) => b.bytes - a.bytes);
 }
 
-// For each layer: bytes at the peak, the most at once, bytes in all and how many buffers.
+// For each layer, or each op where no layer is known: bytes at the peak, the most at once, bytes in all and how many buffers.
 function layerSums(exhibit) {
-  const { layer, start, end, bytes, count } = exhibit.buffers();
-  const key = exhibit.texts.length > 1 && layer.some((id) => id !== 0) ? layer : exhibit.buffers().op;
-  const members = new Map();
+  const { layer, op, start, end, bytes, count } = exhibit.buffers();
+  const byOp = !layer.some((id) => id !== 0);
+  const key = byOp ? op : layer;
+  const list = new Array(exhibit.texts.length);
+  const sumOf = (i) => (list[key[i]] ??= { atPeak: 0, total: 0, buffers: 0, most: 0, live: 0 });
+  const ending = orderedByEnd(exhibit);
+  let freed = 0;
   for (let i = 0; i < count; i++) {
-    if (!members.has(key[i])) members.set(key[i], []);
-    members.get(key[i]).push(i);
+    // Buffers stand in the order in which they begin; those that have ended by then are freed first.
+    for (; freed < count && end[ending[freed]] <= start[i]; freed++) sumOf(ending[freed]).live -= bytes[ending[freed]];
+    const sum = sumOf(i);
+    sum.buffers++;
+    sum.total += bytes[i];
+    sum.live += bytes[i];
+    sum.most = Math.max(sum.most, sum.live);
+    if (start[i] <= exhibit.raw.floorTick && exhibit.raw.floorTick < end[i]) sum.atPeak += bytes[i];
   }
   const sums = new Map();
-  for (const [id, list] of members) {
-    const sum = { atPeak: 0, total: 0, buffers: list.length, most: mostAtOnce(exhibit, list) };
-    for (const i of list) {
-      sum.total += bytes[i];
-      if (start[i] <= exhibit.raw.floorTick && exhibit.raw.floorTick < end[i]) sum.atPeak += bytes[i];
-    }
-    sums.set(exhibit.texts[id] || "(no layer)", sum);
-  }
-  return { byOp: key !== layer, sums };
+  list.forEach((sum, id) => sums.set(exhibit.texts[id] || (byOp ? "(no op)" : "(no layer)"), sum));
+  return { byOp, sums };
 }
 
-function mostAtOnce(exhibit, list) {
-  const { start, end, bytes } = exhibit.buffers();
-  const changes = list.flatMap((i) => [[start[i], bytes[i]], [end[i], -bytes[i]]]);
-  changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-  let live = 0;
-  return changes.reduce((most, [, change]) => Math.max(most, (live += change)), 0);
+// The buffers in the order in which they end, by counting how many end with each tick.
+function orderedByEnd(exhibit) {
+  const { end, count } = exhibit.buffers();
+  const place = new Uint32Array(exhibit.ticks + 2);
+  for (let i = 0; i < count; i++) place[end[i] + 1]++;
+  for (let tick = 1; tick < place.length; tick++) place[tick] += place[tick - 1];
+  const order = new Uint32Array(count);
+  for (let i = 0; i < count; i++) order[place[end[i]]++] = i;
+  return order;
 }

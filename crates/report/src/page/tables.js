@@ -58,10 +58,10 @@ function fillLive(panel) {
   panel.liveTable.replaceChildren(headOf([["value"], ["layer"], ["", "bars"], ["bytes", "number"], ["share", "number"]]));
   fillRows(panel.liveTable, live, (i) => {
     const row = element("tr");
-    const name = element("td", "name");
+    const name = element("td", "name marked");
     const swatch = element("i", "swatch");
     swatch.style.background = stack.keys[stack.of[i]].colour;
-    name.append(swatch, " " + (exhibit.texts[value[i]] || "(no name)"));
+    name.append(swatch, exhibit.texts[value[i]] || "(no name)");
     row.append(name);
     cell(row, exhibit.texts[layer[i]], "name soft");
     barCell(row, bytes[i] / bytes[live[0]], stack.keys[stack.of[i]].colour);
@@ -105,11 +105,15 @@ const layerOrder = { column: 1, down: true };
 
 // Every layer with its figures in each exhibit; columns sort, the search filters.
 function fillLayers() {
-  const sums = page.panels.map((panel) => panel.exhibit.layers());
-  const byOp = sums.every((sum) => sum.byOp);
+  const byOp = page.panels.every((panel) => panel.exhibit.layers().byOp);
+  // Where one knows layers, those who do not have nothing to say.
+  const panels = page.panels.filter((panel) => byOp || !panel.exhibit.layers().byOp);
+  const sums = panels.map((panel) => panel.exhibit.layers());
   document.getElementById("layers-title").textContent = byOp ? "Ops" : "Layers";
+  const silent = page.panels.filter((panel) => !panels.includes(panel)).map((panel) => panel.exhibit.raw.name);
+  const note = silent.length > 0 ? " (" + silent.join(" and ") + ": no layers known)" : "";
   const names = [...new Set(sums.flatMap((sum) => [...sum.sums.keys()]))];
-  const columns = layerColumns(sums, byOp);
+  const columns = layerColumns(panels, sums, byOp);
   const wanted = document.getElementById("layer-search").value.trim().toLowerCase();
   const found = names.filter((name) => name.toLowerCase().includes(wanted));
   const value = columns[layerOrder.column].of;
@@ -126,17 +130,17 @@ function fillLayers() {
     });
     return row;
   }, 60);
-  document.getElementById("layer-count").textContent = count(found.length) + " of " + count(names.length);
+  document.getElementById("layer-count").textContent = count(found.length) + " of " + count(names.length) + note;
 }
 
-function layerColumns(sums, byOp) {
+function layerColumns(panels, sums, byOp) {
   const figure = (number, key) => (name) => sums[number].sums.get(name)?.[key] ?? 0;
   const column = (title, number, key, text = size) => ({ title, of: figure(number, key), text });
   const first = { title: byOp ? "op" : "layer", of: (name) => name.toLowerCase(), text: (name) => name };
   if (sums.length === 1) {
     return [first, column("at the peak", 0, "atPeak"), column("most at once", 0, "most"), column("taken in all", 0, "total"), column("buffers", 0, "buffers", count)];
   }
-  const each = sums.map((_, number) => column(page.panels[number].exhibit.raw.name + ", at the peak", number, "atPeak"));
+  const each = sums.map((_, number) => column(panels[number].exhibit.raw.name + ", at the peak", number, "atPeak"));
   const last = sums.length - 1;
   const change = (name) => figure(last, "atPeak")(name) - figure(0, "atPeak")(name);
   const signed = (bytes) => (bytes > 0 ? "+" : bytes < 0 ? "−" : "") + size(Math.abs(bytes));
@@ -189,5 +193,7 @@ function fillComparison() {
     body.append(row);
   }
   table.append(body);
-  section.replaceChildren(element("h2", "", "Side by side"), table);
+  const holder = element("div", "scroll");
+  holder.append(table);
+  section.replaceChildren(element("h2", "", "Side by side"), holder);
 }
