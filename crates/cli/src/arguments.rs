@@ -28,6 +28,8 @@ pub enum Command {
     Replay(Replay),
     /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side by side
     Report(Report),
+    /// Write a recorded trace for another tool: Perfetto, TensorBoard, a spreadsheet
+    Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(Diagnose),
     /// Train a model inside a memory budget
@@ -209,6 +211,9 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// How tensors get their memory.
     #[command(flatten)]
     pub memory_use: MemoryUse,
@@ -320,7 +325,8 @@ pub struct Part {
 /// `plimsoll replay`
 #[derive(Args)]
 pub struct Replay {
-    /// A trace: Plimsoll's text form or a log of TensorFlow's allocator, gzip or not; - for standard input
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
     #[arg(value_name = "TRACE")]
     pub trace: String,
     /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
@@ -350,8 +356,9 @@ pub struct Replay {
 /// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
 #[derive(Args)]
 pub struct Report {
-    /// What to show, side by side: a trace, a plan that `plimsoll fit` wrote, a log of running out of memory, gzip or not; - for standard input;
-    /// or a model of the zoo, such as resnet50@64, which is planned
+    /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's, a
+    /// snapshot of PyTorch's), a plan that `plimsoll fit` wrote, or a log of running out of memory, gzip or not; - for standard input; or a
+    /// model of the zoo, such as resnet50@64, which is planned
     #[arg(value_name = "TRACE|PLAN|LOG|MODEL", required = true)]
     pub inputs: Vec<String>,
     /// Where the page is written; - for standard output
@@ -381,6 +388,36 @@ pub struct Report {
     /// The optimizer of a model
     #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
     pub optimizer: Optimizer,
+}
+
+/// `plimsoll export`
+#[derive(Args)]
+pub struct Export {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
+    #[arg(value_name = "TRACE")]
+    pub trace: String,
+    /// What is written
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub to: ExportForm,
+    /// Where it is written; - for standard output; a folder, for tensorboard
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
+    Perfetto,
+    /// An event file with scalars of live MiB by role
+    Tensorboard,
+    /// One row a buffer: value, role, layer, op, bytes, offset, begin, end
+    Csv,
+    /// The text form of a trace, one line an event
+    Text,
+    /// The binary form of a trace, as `train --trace` writes it
+    Binary,
 }
 
 /// `plimsoll calibrate`

@@ -6,10 +6,12 @@ mod arguments;
 mod calibrate;
 mod devices;
 mod diagnose;
+mod export;
 mod failure;
 mod fit;
 mod inspect;
 mod place;
+mod recording;
 mod replay;
 mod report;
 mod specification;
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),

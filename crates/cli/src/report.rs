@@ -2,6 +2,7 @@
 
 use crate::arguments::Report;
 use crate::failure::Failure;
+use crate::recording::KINDS;
 use crate::specification;
 use plimsoll::import::evidence;
 use plimsoll::import::oomlog::Log;
@@ -162,24 +163,29 @@ fn classify(bytes: &[u8], path: &str, name: &str) -> Result<Shown, Failure> {
     if bytes[start..].starts_with(b"{\"format\":") {
         return plan(bytes, path);
     }
-    let unknown = match read_trace(Cursor::new(bytes)) {
+    let error = match read_trace(Cursor::new(bytes)) {
         Ok(recording) => {
             let shown = Exhibit::of_trace(&recording.trace);
-            let exhibit = shown.map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
+            let mut exhibit = shown.map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
+            exhibit.notes.extend(recording.all_notes());
             return Ok(Shown::Exhibit(Box::new(exhibit)));
         }
-        Err(RecordingError::Unknown { first }) => first,
-        Err(error) => return Err(Failure::usage(format!("{path}: {error}"), None)),
+        Err(error) => error,
     };
-    let log = evidence::read(Cursor::new(bytes))
-        .map_err(|error| Failure::usage(format!("{path}: {error}"), None))?;
-    match log.dumps.is_empty() {
-        false => Ok(Shown::Log(name.to_string(), log)),
-        true => Err(Failure::usage(
-            format!("{path} is no plan, no trace and has no out-of-memory report; it begins with `{unknown}`"),
-            Some("plans are written by `plimsoll fit`; traces are Plimsoll's own (`trace 1`) or logs of TensorFlow's allocator".to_string()),
-        )),
+    match evidence::read(Cursor::new(bytes)) {
+        Ok(log) if !log.dumps.is_empty() => Ok(Shown::Log(name.to_string(), log)),
+        _ => Err(nothing_to_show(path, &error)),
     }
+}
+
+fn nothing_to_show(path: &str, error: &RecordingError) -> Failure {
+    let message = match error {
+        RecordingError::Unknown { first } => {
+            format!("{path} is no plan, no trace and has no out-of-memory report; it begins with `{first}`")
+        }
+        error => format!("{path}: {error}"),
+    };
+    Failure::usage(message, Some(format!("a plan is what `plimsoll fit` writes; {KINDS}")))
 }
 
 fn plan(bytes: &[u8], path: &str) -> Result<Shown, Failure> {

@@ -1,6 +1,7 @@
 //! `plimsoll train`: a training run inside a memory budget.
 
 mod eager;
+mod recording;
 
 use crate::arguments::{Mode, Train};
 use crate::devices::logical;
@@ -11,6 +12,7 @@ use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::memory::{Device, Devices, HostMemory};
+use plimsoll::trace::Recorder;
 use plimsoll::train::Optimizer;
 use plimsoll::{Bytes, Job, JobError, Outcome, PlanFile, Prepared, Progress, Run, Trainer};
 use serde_json::json;
@@ -21,8 +23,16 @@ use std::process::ExitCode;
 /// How many lines a run prints where nobody watches.
 const LINES: u64 = 10;
 
-/// Runs the command.
+/// Runs the command. With `--json` a failure is an object on stdout too, with what `plimsoll diagnose` reads.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
+    let result = train(arguments);
+    if let (Err(failure @ Failure { code: 1, .. }), true) = (&result, arguments.step.json) {
+        println!("{:#}", failure.as_json());
+    }
+    result
+}
+
+fn train(arguments: &Train) -> Result<ExitCode, Failure> {
     let (device, prepared) = match &arguments.plan {
         Some(path) => prepare_plan(path, arguments)?,
         None => prepare(&job(&arguments.step, Some(&arguments.data))?, arguments)?,
@@ -40,9 +50,10 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let automatic = arguments.step.memory.is_none() && arguments.split.is_empty();
     let source = if automatic { " (automatic limit)" } else { "" };
     eprintln!("planned peak {peak} ({} bytes) of {}{source}", peak.0, device.limit());
+    let trace = recording::open(arguments, &prepared, &device)?;
     let outcome = match arguments.memory_use.mode {
-        Mode::Graph => train_planned(prepared, &device, run, &data)?,
-        Mode::Eager => eager::train(prepared, &device, run, &data, &arguments.memory_use)?,
+        Mode::Graph => train_planned(prepared, &device, run, &data, trace)?,
+        Mode::Eager => eager::train(prepared, &device, run, &data, &arguments.memory_use, trace)?,
     };
     match arguments.step.json {
         true => println!("{:#}", as_json(&outcome)),
@@ -107,12 +118,15 @@ fn train_planned(
     device: &Device,
     run: Run,
     data: &Dataset,
+    trace: Option<Recorder>,
 ) -> Result<Outcome, Failure> {
     let display = Display::new(run.steps);
     let mut trainer = Trainer::with_lengths(prepared, device, run)?;
-    let outcome = trainer.train(data, |progress| display.show(progress))?;
+    trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
+    let outcome = trainer.train(data, |progress| display.show(progress));
     display.bar.finish_and_clear();
-    Ok(outcome)
+    recording::tell(trainer.finish_recording());
+    Ok(outcome?)
 }
 
 fn steps(arguments: &Train, batch: usize, samples: usize) -> Result<u64, Failure> {

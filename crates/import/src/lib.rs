@@ -5,5 +5,7 @@ pub mod evidence;
 mod gzip;
 pub mod oomlog;
 pub mod pickle;
+mod protobuf;
 pub mod recording;
 pub mod snapshot;
+pub mod xplane;

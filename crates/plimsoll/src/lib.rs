@@ -28,6 +28,7 @@ mod parts;
 mod plan_file;
 mod prepared;
 mod profile_cache;
+pub mod recording;
 pub mod replay;
 mod trainer;
 

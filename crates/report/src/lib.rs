@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod diagnosis;
 pub mod exhibit;
+pub mod export;
 pub mod page;
 pub mod size;
 mod style;

@@ -10,7 +10,9 @@
 
 mod about;
 mod bytes;
+pub mod file;
 mod mark;
+mod recorder;
 #[cfg(test)]
 mod specimen;
 mod summary;
@@ -21,6 +23,7 @@ mod verify;
 pub use about::About;
 pub use bytes::{Alignment, Bytes, Offset, SizeError};
 pub use mark::{Mark, What, happened, reserved};
+pub use recorder::Recorder;
 pub use summary::{Moment, Summary, summarize};
 pub use trace::{BlockId, Event, Label, LabelId, Time, Trace};
 pub use verify::{TraceError, verify};

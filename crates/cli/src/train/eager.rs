@@ -1,16 +1,17 @@
 //! `plimsoll train --mode eager`: op by op, from an allocator.
 
-use super::{Display, bytes};
+use super::{Display, bytes, recording};
 use crate::arguments::{MemoryUse, Mode, OnOom, Switch, Train};
 use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::data::Dataset;
 use plimsoll::exec::eager::MakeAllocator;
 use plimsoll::memory::{AllocatorOptions, BfcOptions, Device, Growth, by_name};
+use plimsoll::trace::Recorder;
 use plimsoll::{Bytes, EagerOptions, EagerTrainer, OnShortage, Outcome, PoolUse, Prepared, Run};
 
 /// The allocator where none is named.
-const USUAL: &str = "bfc";
+pub(super) const USUAL: &str = "bfc";
 
 /// Refuses options that would have no effect.
 pub(super) fn check_options(how: &MemoryUse) -> Result<(), Failure> {
@@ -44,8 +45,10 @@ pub(super) fn train(
     run: Run,
     data: &Dataset,
     how: &MemoryUse,
+    trace: Option<Recorder>,
 ) -> Result<Outcome, Failure> {
     let mut trainer = EagerTrainer::new(prepared, device, run, options(how))?;
+    trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
     let exact = trainer.parts_are_exact();
     let display = Display::new(run.steps);
     let mut parts = 1;
@@ -56,9 +59,10 @@ pub(super) fn train(
             display.bar.suspend(|| tell_of_parts(progress.step, parts, first && !exact));
         }
         display.show(progress);
-    })?;
+    });
     display.bar.finish_and_clear();
-    Ok(outcome)
+    recording::tell(trainer.finish_recording());
+    Ok(outcome?)
 }
 
 /// What the pool was used for, below the planned peak.
