@@ -189,7 +189,8 @@ impl Drawing<'_> {
 
     fn again(&self) -> Option<String> {
         let count = self.exhibit.again().count();
-        let bytes: Bytes = self.exhibit.again().map(|buffer| buffer.bytes).sum();
+        // Over time they may come to more than was ever there.
+        let bytes = Bytes(self.exhibit.again().fold(0, |sum, buffer| sum.saturating_add(buffer.bytes.0)));
         (count > 0).then(|| format!("computed again: {count} values, {bytes}"))
     }
 }

@@ -1,10 +1,13 @@
 //! A trace as an exhibit.
 
 mod beside;
+mod space;
 
+use self::space::Space;
 use super::{Buffer, Clock, Doing, Exhibit, Kept, LARGEST, TextId};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Time, Trace};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// A trace that cannot be shown; events are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,19 +39,28 @@ impl Exhibit {
         let ticks = Ticks::of(trace);
         let mut exhibit = Exhibit { clock: ticks.clock, ticks: ticks.count, ..Exhibit::default() };
         let labels = Labels::of(trace, &mut exhibit);
+        let space = Space::of(trace);
         let mut live: HashMap<BlockId, usize> = HashMap::new();
+        let mut total = 0;
         for (event, what) in trace.events.iter().enumerate() {
             let tick = ticks.list[event];
             match *what {
                 Event::Take { block, offset, bytes, label, .. } => {
-                    let buffer = labels.buffer(event, (offset, bytes), label, tick..ticks.count)?;
+                    let place = place(&space, offset, bytes).ok_or(ExhibitError::Absurd { event })?;
+                    total += bytes.0;
+                    // What is live together comes to a sum that a page can show.
+                    if total > LARGEST {
+                        return Err(ExhibitError::Absurd { event });
+                    }
                     if live.insert(block, exhibit.buffers.len()).is_some() {
                         return Err(ExhibitError::TakenTwice { event, block });
                     }
-                    exhibit.buffers.push(buffer);
+                    let buffer = labels.buffer((place, bytes), label, tick..ticks.count);
+                    exhibit.buffers.push(buffer.ok_or(ExhibitError::UnknownLabel { event })?);
                 }
                 Event::Free { block, .. } => {
                     let index = live.remove(&block).ok_or(ExhibitError::NotLive { event, block })?;
+                    total -= exhibit.buffers[index].bytes.0;
                     exhibit.buffers[index].live.end = tick + 1;
                 }
             }
@@ -61,6 +73,13 @@ impl Exhibit {
         exhibit.times = ticks.times;
         Ok(exhibit)
     }
+}
+
+/// Where a block is shown; nowhere if it is beyond any memory there is.
+fn place(space: &Space, offset: Offset, bytes: Bytes) -> Option<Offset> {
+    offset.0.checked_add(bytes.0)?;
+    let place = space.place(offset.0);
+    (place.checked_add(bytes.0)? <= LARGEST).then_some(Offset(place))
 }
 
 /// The tick of every event.
@@ -128,21 +147,10 @@ impl Labels {
         Self { list, resident, input: texts.add("input") }
     }
 
-    fn buffer(
-        &self,
-        event: usize,
-        (offset, bytes): (Offset, Bytes),
-        label: LabelId,
-        live: std::ops::Range<u32>,
-    ) -> Result<Buffer, ExhibitError> {
-        let end = offset.0.checked_add(bytes.0).ok_or(ExhibitError::Absurd { event })?;
-        if end > LARGEST {
-            return Err(ExhibitError::Absurd { event });
-        }
-        let names = self.list.get(label.0 as usize).ok_or(ExhibitError::UnknownLabel { event })?;
-        let [value, role, layer, op] = *names;
+    fn buffer(&self, (offset, bytes): (Offset, Bytes), label: LabelId, live: Range<u32>) -> Option<Buffer> {
+        let [value, role, layer, op] = *self.list.get(label.0 as usize)?;
         let kept = if self.resident.contains(&role) { Kept::AcrossSteps } else { Kept::Unknown };
-        Ok(Buffer { live, offset, bytes, value, role, layer, op, kept })
+        Some(Buffer { live, offset, bytes, value, role, layer, op, kept })
     }
 
     /// What runs during each tick, as far as it took something.
