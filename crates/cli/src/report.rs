@@ -123,7 +123,7 @@ fn short_name(input: &str) -> String {
     }
     let name =
         PathBuf::from(input).file_name().map_or(input.into(), |name| name.to_string_lossy().into_owned());
-    let endings = [".gz", ".json", ".plan", ".txt", ".trace", ".log", ".bin"];
+    let endings = [".gz", ".json", ".plan", ".txt", ".trace", ".log", ".pb", ".xplane", ".pickle"];
     endings.iter().fold(name, |name, ending| match name.strip_suffix(ending) {
         Some(rest) if !rest.is_empty() => rest.to_string(),
         _ => name,

@@ -41,7 +41,8 @@ fn taken(figures: &Figures) -> Bytes {
 }
 
 fn comparison(exhibits: &[Exhibit], figures: &[Figures], scale: Bytes) -> String {
-    let mut table = Table::new(["", "peak", "floor", "fragmentation", ""]).right(1).right(2).right(3);
+    let mut table =
+        Table::new(["", "taken at most", "floor", "beyond the floor", ""]).right(1).right(2).right(3);
     for (exhibit, figures) in exhibits.iter().zip(figures) {
         let peak = taken(figures);
         let lost = peak.saturating_sub(figures.floor);

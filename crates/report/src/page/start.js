@@ -53,14 +53,14 @@ function readColours() {
   page.colours = { ink: styleColour("--ink"), soft: styleColour("--soft"), paper: styleColour("--paper"), grid: styleColour("--grid"), alarm: styleColour("--alarm"), empty: styleColour("--raised") };
 }
 
-// One scale of bytes for all. Time is shared where all count the same thing. A limit far above the peak would flatten the curves and is only named.
+// One scale of bytes for all. Time is shared where all count the same thing and none is so short that nothing of it would be seen. A limit far above the peak would flatten the curves and is only named.
 function setScales() {
   const raws = page.panels.map((panel) => panel.exhibit.raw);
   const taken = Math.max(1, ...page.panels.map((panel) => Math.max(panel.exhibit.raw.peak, panel.exhibit.reserved)));
   const limits = raws.map((raw) => raw.limit ?? 0).filter((limit) => limit <= 1.5 * taken);
   page.scale = Math.max(taken, ...limits) * 1.04;
-  const isShared = raws.every((raw) => raw.unit === raws[0].unit);
   const longest = Math.max(1, ...raws.map((raw) => raw.ticks));
+  const isShared = raws.every((raw) => raw.unit === raws[0].unit && 1.6 * raw.ticks >= longest);
   for (const panel of page.panels) panel.domain = isShared ? longest : Math.max(1, panel.exhibit.ticks);
   let gap = 1;
   for (const { exhibit } of page.panels) exhibit.top().forEach((top, tick) => { gap = Math.max(gap, top - exhibit.live()[tick]); });

@@ -55,7 +55,9 @@ function fillLive(panel) {
     ": " + size(total) + " in " + count(live.length) + " buffers";
   panel.doing.textContent = doingAt(exhibit, moment);
   const stack = exhibit.stack(page.stackBy);
-  panel.liveTable.replaceChildren(headOf([["value"], ["layer"], ["", "bars"], ["bytes", "number"], ["share", "number"]]));
+  const hasLayers = !exhibit.layers().byOp;
+  const head = [["value"], ["layer", "layer"], ["", "bars"], ["bytes", "number"], ["share", "number"]];
+  panel.liveTable.replaceChildren(headOf(head.filter(([name]) => hasLayers || name !== "layer")));
   fillRows(panel.liveTable, live, (i) => {
     const row = element("tr");
     const name = element("td", "name marked");
@@ -63,7 +65,7 @@ function fillLive(panel) {
     swatch.style.background = stack.keys[stack.of[i]].colour;
     name.append(swatch, exhibit.texts[value[i]] || "(no name)");
     row.append(name);
-    cell(row, exhibit.texts[layer[i]], "name soft");
+    if (hasLayers) cell(row, exhibit.texts[layer[i]], "name soft layer");
     barCell(row, bytes[i] / bytes[live[0]], stack.keys[stack.of[i]].colour);
     cell(row, size(bytes[i]), "number");
     cell(row, percent(bytes[i], total), "number");
@@ -176,8 +178,9 @@ function fillComparison() {
   section.hidden = page.panels.length < 2;
   if (section.hidden) return;
   const table = element("table");
-  table.append(headOf([[""], ["peak", "number"], ["", "bars"], ["floor", "number"], ["fragmentation", "number"], ["against the first", "number"]]));
+  table.append(headOf([[""], ["taken at most", "number"], ["", "bars"], ["floor", "number"], ["beyond the floor", "number"], ["against the first", "number"]]));
   const body = element("tbody");
+  // What is reserved is taken, whoever uses it.
   const peakOf = (panel) => Math.max(panel.exhibit.raw.peak, panel.exhibit.reserved);
   const most = Math.max(1, ...page.panels.map(peakOf));
   const first = peakOf(page.panels[0]);
