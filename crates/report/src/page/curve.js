@@ -157,11 +157,11 @@ function drawMarks(panel, frame) {
     context.fillStyle = page.colours.soft;
     context.fillRect(x, frame.top, 1, frame.height);
     const width = context.measureText(name).width;
-    // Beside the mark, on the other side where the moment is marked; a label that would lie over the one before is left out.
+    // Right of the mark or left of it, where neither the moment nor another label is; otherwise it has none.
     const moment = frame.x(panel.moment + 0.5);
-    const isTaken = moment > x - 8 && moment < x + width + 10;
-    const left = isTaken ? x - 4 - width : x + 4;
-    if (left < free) continue;
+    const fits = (left) => left >= Math.max(free, frame.left) && left + width <= frame.right && (moment < left - 6 || moment > left + width + 6);
+    const left = [x + 4, x - 4 - width].find(fits);
+    if (left === undefined) continue;
     writeOver(context, name, left, frame.top + 1);
     free = Math.max(x, left + width) + 6;
   }

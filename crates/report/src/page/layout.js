@@ -3,7 +3,7 @@
 
 function drawLayout(panel) {
   const frame = frameOf(panel, panel.layout, true);
-  const [low, high] = [view.low * page.scale, view.high * page.scale];
+  const [low, high] = [view.low * page.layoutScale, view.high * page.layoutScale];
   scaleBytes(frame, low, high);
   const { ratio } = frame;
   const grid = { width: Math.max(1, Math.round(frame.width * ratio)), height: Math.max(1, Math.round(frame.height * ratio)) };
@@ -122,7 +122,7 @@ function nameBuffers(panel, frame, stack) {
   context.textAlign = "left";
   context.textBaseline = "middle";
   const across = frame.width / (frame.to - frame.from);
-  const up = frame.height / ((view.high - view.low) * page.scale);
+  const up = frame.height / ((view.high - view.low) * page.layoutScale);
   for (let i = 0; i < count; i++) {
     if (life[i] * across < 60 || bytes[i] * up < 14) continue;
     const { left, top, width, height } = rectangleOf(panel, frame, i);

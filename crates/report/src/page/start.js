@@ -1,6 +1,6 @@
 // Puts the page together. `page.counters` is for tests: how often and how long was drawn, never what.
 
-const page = { panels: [], stackBy: "role", scale: 1, gapScale: 1, colours: {}, counters: { redraws: 0, drawing: 0, longest: 0, rectangles: 0, ready: null } };
+const page = { panels: [], stackBy: "role", scale: 1, layoutScale: 1, gapScale: 1, colours: {}, counters: { redraws: 0, drawing: 0, longest: 0, rectangles: 0, ready: null } };
 
 const CHARTS = { curve: drawCurve, gaps: drawGaps, layout: drawLayout };
 let pending = null;
@@ -59,6 +59,9 @@ function setScales() {
   const taken = Math.max(1, ...page.panels.map((panel) => Math.max(panel.exhibit.raw.peak, panel.exhibit.reserved)));
   const limits = raws.map((raw) => raw.limit ?? 0).filter((limit) => limit <= 1.5 * taken);
   page.scale = Math.max(taken, ...limits) * 1.04;
+  // What is reserved and never used would only leave a layout less room.
+  const used = Math.max(1, ...raws.map((raw) => raw.peak));
+  page.layoutScale = Math.max(used, ...limits.filter((limit) => limit <= 1.5 * used)) * 1.04;
   const longest = Math.max(1, ...raws.map((raw) => raw.ticks));
   const isShared = raws.every((raw) => raw.unit === raws[0].unit && 1.6 * raw.ticks >= longest);
   for (const panel of page.panels) panel.domain = isShared ? longest : Math.max(1, panel.exhibit.ticks);
@@ -72,7 +75,7 @@ function showRange() {
   const { exhibit } = panel;
   const time = (share) => count(exhibit.time(Math.max(0, Math.min(exhibit.ticks - 1, Math.floor(share * panel.domain)))));
   const all = view.from <= 0 && view.to >= 1 && view.high - view.low >= 1;
-  const space = view.high - view.low >= 1 ? "" : ", " + size(view.low * page.scale) + " to " + size(view.high * page.scale);
+  const space = view.high - view.low >= 1 ? "" : ", " + size(view.low * page.layoutScale) + " to " + size(view.high * page.layoutScale);
   document.getElementById("range").textContent = all ? "" : exhibit.raw.unit + " " + time(view.from) + " to " + time(view.to - 1e-9) + space;
 }
 
