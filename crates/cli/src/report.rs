@@ -2,6 +2,7 @@
 
 use crate::arguments::Report;
 use crate::failure::Failure;
+use crate::inspect::headline;
 use crate::recording::KINDS;
 use crate::specification;
 use plimsoll::import::evidence;
@@ -10,7 +11,7 @@ use plimsoll::model::zoo;
 use plimsoll::replay::{RecordingError, read as read_trace};
 use plimsoll::report::diagnosis::{self, Diagnosis, html, text};
 use plimsoll::report::{Exhibit, page, terminal};
-use plimsoll::{Bytes, Job, JobError, PlanFile};
+use plimsoll::{Bytes, Job, JobError, PlanFile, Prepared};
 use std::io::{Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -191,7 +192,7 @@ fn nothing_to_show(path: &str, error: &RecordingError) -> Failure {
 fn plan(bytes: &[u8], path: &str) -> Result<Shown, Failure> {
     let file = PlanFile::parse(bytes, path).map_err(JobError::from)?;
     let prepared = file.prepare(specification::find(&file.model, None)?)?;
-    Ok(Shown::Exhibit(Box::new(Exhibit { limit: Some(file.budget), ..prepared.exhibit() })))
+    Ok(Shown::Exhibit(Box::new(exhibit(&prepared, Some(file.budget)))))
 }
 
 fn planned(model: &str, arguments: &Report) -> Result<Exhibit, Failure> {
@@ -206,7 +207,11 @@ fn planned(model: &str, arguments: &Report) -> Result<Exhibit, Failure> {
         Some(budget) => job.prepare_within(budget)?,
         None => job.prepare()?,
     };
-    Ok(Exhibit { limit: arguments.memory, ..prepared.exhibit() })
+    Ok(exhibit(&prepared, arguments.memory))
+}
+
+fn exhibit(prepared: &Prepared, limit: Option<Bytes>) -> Exhibit {
+    Exhibit { headline: headline(prepared), limit, ..prepared.exhibit() }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use plimsoll_report::exhibit::{Buffer, Doing, Exhibit, Kept};
 use std::collections::HashMap;
 
 impl Prepared {
-    /// The step as a report shows it. Micro-batches of one size are shown once, then the updates; what lives across steps spans all.
+    /// The step as a report shows it; whoever knows its name and limit adds them. Micro-batches of one size are shown once, then the updates; what lives across steps spans all.
     pub fn exhibit(&self) -> Exhibit {
-        let mut exhibit = Exhibit { headline: self.headline(), ..Exhibit::default() };
+        let mut exhibit = Exhibit::default();
         let mut residents = HashMap::new();
         let whole = self.parts.len() == 1 && self.updates.is_none();
         for part in &self.parts {
@@ -30,18 +30,6 @@ impl Prepared {
         exhibit.buffers.sort_by_key(|buffer| buffer.live.start);
         exhibit.reserved = vec![(0, self.peak())];
         exhibit
-    }
-
-    /// What the job is, in a line.
-    pub fn headline(&self) -> String {
-        let job = &self.job;
-        let shape = job.model.inputs.first().map(|input| {
-            let extents: Vec<String> = input.shape.extents().iter().map(usize::to_string).collect();
-            format!("{} · ", extents.join("x"))
-        });
-        let cut = if job.micro_batches > 1 { format!(" in {}", job.micro_batches) } else { String::new() };
-        let (name, batch, optimizer) = (&job.model.name, job.batch, job.optimizer.name());
-        format!("{name} · {}batch {batch}{cut} · {optimizer} · float32", shape.unwrap_or_default())
     }
 }
 
