@@ -8,7 +8,7 @@ use plimsoll_model::layer::{
     MultiHeadAttention, Normalization, Permute, Pooling2d, Rescaling, Reshape, Softmax, UpSampling2d,
     ZeroPadding2d,
 };
-use plimsoll_model::{Builder, Mode, Model, ModelError, NodeRef};
+use plimsoll_model::{Builder, Mode, Model, ModelError, Node, NodeRef};
 
 /// A model of one layer that reads the same float input so many times.
 fn single(layer: impl Into<Layer>, shape: &[usize], times: usize) -> Model {
@@ -84,8 +84,8 @@ fn shapes_and_counts_are_keras_s() {
         (MultiHeadAttention::new(2, 4).into(), &[7, 6], 2, &[2, 7, 6], 222, 0),
         (MultiHeadAttention::new(2, 4).dropout(0.1).into(), &[7, 6], 2, &[2, 7, 6], 222, 0),
         (uneven.into(), &[7, 3], 3, &[2, 7, 6], 170, 0),
-        (Rescaling { scale: 2.0, offset: 1.0 }.into(), &[4], 1, &[2, 4], 0, 0),
-        (Normalization {}.into(), image, 1, &[2, 6, 8, 3], 0, 7),
+        (Rescaling::new(2.0, 1.0).into(), &[4], 1, &[2, 4], 0, 0),
+        (Normalization::default().into(), image, 1, &[2, 6, 8, 3], 0, 7),
     ];
     for (layer, sample, times, result, parameters, statistics) in rows {
         let graph = lowered(&single(layer.clone(), sample, times));
@@ -99,8 +99,6 @@ fn shapes_and_counts_are_keras_s() {
 fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
     let huge = usize::MAX / 2;
     let rate = Dropout::new(1.0);
-    let before = Gru { reset_after: false, ..Gru::new(4) };
-    let backwards = Lstm { go_backwards: true, ..Lstm::new(4).return_sequences() };
     let rows: Vec<(Layer, &[usize], usize, &str)> = vec![
         (Dense::new(0).into(), &[4], 1, "no elements"),
         (Dense::new(huge).into(), &[4], 1, "more elements than"),
@@ -127,8 +125,6 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (Softmax { axis: -3 }.into(), &[4], 1, "no axis -3"),
         (Embedding::new(10, 4).into(), &[4], 1, "not an int32"),
         (rate.into(), &[4], 1, "not in [0, 1)"),
-        (before.into(), &[7, 3], 1, "reset_after"),
-        (backwards.into(), &[7, 3], 1, "reversed"),
         (Lstm::new(huge).into(), &[7, 3], 1, "absurdly large"),
         (MultiHeadAttention::new(huge, 8).into(), &[7, 3], 2, "absurdly large"),
         (MultiHeadAttention::new(2, 4).into(), &[7, 3], 1, "2 or 3 inputs"),
@@ -146,8 +142,14 @@ fn models_that_do_not_hold_together_are_refused() {
     let good = single(Flatten {}, &[4, 5], 1);
     assert_eq!(good.lower(0, Mode::Inference), Err(ModelError::EmptyBatch));
     let mut twice = good.clone();
-    twice.nodes.push(twice.nodes[0].clone());
+    twice.nodes.push(Node { layer: Softmax::default().into(), ..twice.nodes[0].clone() });
     assert!(matches!(twice.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
+    let mut frozen = good.clone();
+    frozen.nodes.push(Node { trainable: false, ..frozen.nodes[0].clone() });
+    assert!(matches!(frozen.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
+    let mut input = good.clone();
+    input.nodes[0].name = "x".to_string();
+    assert!(matches!(input.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
     let mut later = good.clone();
     later.nodes[0].inputs = vec![NodeRef::Node(0)];
     assert!(matches!(later.lower(1, Mode::Inference), Err(ModelError::Reference { .. })));
@@ -198,4 +200,50 @@ fn pooling_kinds_are_told_apart() {
         Layer::from(Pooling2d { pool: Pool::Average, ..Pooling2d::max(2) }).kind(),
         "average_pooling2d"
     );
+}
+
+/// Two inputs go through the same layers.
+fn siamese() -> Model {
+    let mut net = Builder::new("siamese");
+    let inputs = [net.input([4]), net.input([4])];
+    let mut embed = |x: NodeRef| {
+        let x = net.add("dense", Dense::new(3), &[x]);
+        net.add("norm", BatchNormalization::default(), &[x])
+    };
+    let [a, b] = inputs.map(&mut embed);
+    let both = net.add("both", Merge::Multiply, &[a, b]);
+    net.build_all(&[both, a, b])
+}
+
+#[test]
+fn nodes_of_one_name_share_their_parameters() {
+    let model = siamese();
+    let graph = lowered(&model);
+    assert_eq!(graph.outputs().len(), 3);
+    assert_eq!(graph.elements_of(Role::Parameter), 4 * 3 + 3 + 3 + 3);
+    assert_eq!(graph.layers(), ["dense", "norm", "dense:2", "norm:2", "both"]);
+    let names = |node: usize| -> Vec<&str> {
+        Model::weights(&graph, node).into_iter().map(|id| graph.value(id).name.as_str()).collect()
+    };
+    assert_eq!(names(0), ["dense/kernel", "dense/bias"]);
+    assert_eq!(names(1), ["norm/gamma", "norm/beta", "norm/moving_mean", "norm/moving_variance"]);
+    assert_eq!(names(2), Vec::<&str>::new());
+    let averages = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::MovingAverage(_)));
+    assert_eq!(averages.count(), 2, "one update a statistic");
+    let mut wider = model.clone();
+    wider.inputs[1].shape = [5].into();
+    let message = wider.lower(2, Mode::Training).unwrap_err().to_string();
+    assert!(message.contains("`dense/kernel` is f32[4,3] in another use"), "{message}");
+}
+
+#[test]
+fn frozen_layers_learn_nothing() {
+    let mut model = siamese();
+    model.nodes.iter_mut().filter(|node| node.name == "norm").for_each(|node| node.trainable = false);
+    let graph = lowered(&model);
+    assert_eq!(graph.elements_of(Role::Parameter), 4 * 3 + 3);
+    assert_eq!(graph.elements_of(Role::Statistic), 4 * 3);
+    let learns =
+        |op: &&plimsoll_graph::Op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::MovingAverage(_));
+    assert_eq!(graph.ops().iter().filter(learns).count(), 0);
 }

@@ -5,6 +5,7 @@ use plimsoll_graph::{Graph, OpId, Phase, ValueId};
 use plimsoll_plan::{Plan, VerifiedPlan, labels};
 use plimsoll_report::exhibit::{Buffer, Doing, Exhibit, Kept};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 impl Prepared {
     /// The step as a report shows it; whoever knows its name and limit adds them. Micro-batches of one size are shown once, then the updates; what lives across steps spans all.
@@ -49,12 +50,11 @@ fn append(exhibit: &mut Exhibit, proved: &VerifiedPlan, residents: &mut HashMap<
     );
     let reads = Reads::of(graph, plan);
     for (index, (buffer, label)) in plan.buffers.iter().zip(labels(graph, plan)).enumerate() {
-        let key = (buffer.offset.0, label.value.clone());
-        if buffer.role.is_persistent() && residents.contains_key(&key) {
-            continue;
-        }
         if buffer.role.is_persistent() {
-            residents.insert(key, exhibit.buffers.len());
+            let Entry::Vacant(place) = residents.entry((buffer.offset.0, label.value.clone())) else {
+                continue;
+            };
+            place.insert(exhibit.buffers.len());
         }
         let kept = match reads.kept(graph, buffer, index) {
             Kept::Read { count, last } => Kept::Read { count, last: base + last },
