@@ -26,6 +26,8 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
+    /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side by side
+    Report(Report),
     /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
     Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
@@ -350,6 +352,47 @@ pub struct Replay {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `plimsoll report`
+///
+/// The page is one file that needs no network. Logs of running out of memory make a page of their own, as `diagnose -o` does.
+///
+/// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
+#[derive(Args)]
+pub struct Report {
+    /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's, a
+    /// snapshot of PyTorch's), a plan that `plimsoll fit` wrote, or a log of running out of memory, gzip or not; - for standard input; or a
+    /// model of the zoo, such as resnet50@64, which is planned
+    #[arg(value_name = "TRACE|PLAN|LOG|MODEL", required = true)]
+    pub inputs: Vec<String>,
+    /// Where the page is written; - for standard output
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html", conflicts_with = "text")]
+    pub output: PathBuf,
+    /// Print text instead of writing a page
+    #[arg(long)]
+    pub text: bool,
+    /// When text has colours: auto means on a terminal unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, value_parser = ["auto", "always", "never"], requires = "text")]
+    pub color: String,
+    /// What the inputs are called, in their order [default: their file names]
+    #[arg(long, value_name = "NAME")]
+    pub label: Vec<String>,
+    /// The title of the page
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// A line to draw into every chart: what may be taken [default: what the input says]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub limit: Option<Bytes>,
+    /// Samples in a step of a model
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub batch: usize,
+    /// The most memory a model may take; more than it needs as written is saved by computing values again
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<Bytes>,
+    /// The optimizer of a model
+    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
+    pub optimizer: Optimizer,
 }
 
 /// `plimsoll export`

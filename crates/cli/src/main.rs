@@ -4,7 +4,6 @@
 
 mod arguments;
 mod calibrate;
-mod chart;
 mod devices;
 mod diagnose;
 mod export;
@@ -14,13 +13,14 @@ mod inspect;
 mod place;
 mod recording;
 mod replay;
+mod report;
 mod specification;
 mod train;
 mod zoo;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use plimsoll::report::table;
+use plimsoll::report::{chart, table};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),

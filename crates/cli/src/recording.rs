@@ -5,7 +5,7 @@ use plimsoll::replay::{Recording, read};
 use std::fs::File;
 
 /// What can be read as a trace.
-const KINDS: &str = "a trace is what `plimsoll train --trace` writes, its text form (`trace 1`), a log of TensorFlow's allocator (`# bfctrace v1`), a profile of TensorFlow's \
+pub const KINDS: &str = "a trace is what `plimsoll train --trace` writes, its text form (`trace 1`), a log of TensorFlow's allocator (`# bfctrace v1`), a profile of TensorFlow's \
      (.xplane.pb) or a memory snapshot of PyTorch's (.pickle), gzip or not";
 
 /// Reads a trace and tells on stderr what is missing in it.
