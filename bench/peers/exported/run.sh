@@ -13,10 +13,13 @@ record=bench/records/$(date +%F)-exported.md
 
 # The last words of a run: the loss of its last step, or what it died of.
 outcome() { # SCRIPT STEPS
-    if STEPS=$2 CUDA_VISIBLE_DEVICES= TF_CPP_MIN_LOG_LEVEL=3 "$venv/bin/python" "$1" >"$work/out" 2>"$work/err"; then
+    local code=0
+    STEPS=$2 CUDA_VISIBLE_DEVICES= TF_CPP_MIN_LOG_LEVEL=1 "$venv/bin/python" "$1" >"$work/out" 2>"$work/err" || code=$?
+    if [ $code = 0 ]; then
         tail -1 "$work/out"
-    elif grep -qE "ResourceExhausted|OOM when allocating" "$work/err"; then
-        echo "out of memory after $(grep -c '^step' "$work/out" || true) steps"
+    elif grep -q "ran out of memory trying to allocate" "$work/err"; then
+        # Where not even a batch of input fits, tf.data does not report it but crashes.
+        echo "out of memory after $(grep -c '^step' "$work/out" || true) steps$([ $code = 139 ] && echo " (segmentation fault in tf.data)")"
     else
         tail -3 "$work/err" >&2
         echo "failed otherwise"

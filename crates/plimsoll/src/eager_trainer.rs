@@ -14,6 +14,7 @@ use plimsoll_model::Mode;
 use plimsoll_trace::Recorder;
 use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph, applying_graph, sees_other_samples};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Instant;
 
 /// How an eager run takes memory.
@@ -241,12 +242,12 @@ impl Parts {
             let program = eager.load(graph.graph.clone(), &[]).map_err(&failed)?;
             self.updates = Some((graph, program));
         }
-        if !self.graphs.contains_key(&key) {
+        if let Entry::Vacant(vacant) = self.graphs.entry(key) {
             let job = &prepared.job;
             let training = accumulating_graph(job.model.lower(key.1, Mode::Training)?, job.loss)?;
             // A part that fails leaves nothing but half a sum, so its gradients may be added up and freed early.
             let loaded = eager.load_with(training.graph.clone(), &[training.loss], Updates::WhenReady);
-            self.graphs.insert(key, (training, loaded.map_err(failed)?));
+            vacant.insert((training, loaded.map_err(failed)?));
         }
         Ok(())
     }
