@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p plimsoll --example recording_cost [THREADS] [MODEL:BATCH ...]`
 //!
-//! Two trainers of the same job make a step each, one of them recording to a file; which goes first changes from pair to pair. What others on the machine
-//! do meets both alike, so the median of the pairs' ratios is told, and the ratio of the fastest steps.
+//! Three trainers of the same job make a step each, one of them recording to a file; who goes first changes from round to round. What others on the machine
+//! do meets all alike, so the median of the ratios is told: of the recorded step to a plain one, and of the two plain ones, which shows how far to trust it.
+//! With one thread a step's time is the time that threads have really run, where the system tells.
 
 use plimsoll::data::{Elements, Samples};
 use plimsoll::memory::{Bfc, BfcOptions, Device};
@@ -14,12 +15,12 @@ use plimsoll::{Bytes, EagerOptions, EagerTrainer, Job, JobError, OnShortage, Pre
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const MODELS: [&str; 5] = ["mlp@64:1", "mlp@784:32", "cnn@8,channels=1:1", "cnn@32:8", "resnet20@32:1"];
-/// Each is measured for about so long, and at least so many pairs.
-const SECONDS: f64 = 6.0;
-const PAIRS: u64 = 30;
+/// Each is measured for about so long, and at least so many rounds.
+const SECONDS: f64 = 8.0;
+const ROUNDS: u64 = 30;
 /// Steps before it counts.
 const WARM: u64 = 3;
 
@@ -31,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let named: Vec<String> = arguments.collect();
     let models = if named.is_empty() { MODELS.map(str::to_string).to_vec() } else { named };
-    println!("| model, batch | run | step | median of pairs | fastest | events a step | bytes an event |");
+    println!("| model, batch | run | step | recorded | plain again | events a step | bytes an event |");
     println!("|---|---|--:|--:|--:|--:|--:|");
     for model in &models {
         for is_eager in [false, true] {
@@ -46,38 +47,57 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
     let (name, batch) = model.split_once(':').ok_or("a model is written as NAME:BATCH")?;
     let prepared = Job { threads, ..Job::new(zoo::find(name)?, batch.parse()?) }.prepare()?;
     let path = std::env::temp_dir().join(format!("recording_cost.{}.trace", std::process::id()));
-    let mut plain = Subject::new(&prepared, is_eager, None)?;
-    let mut recorded = Subject::new(&prepared, is_eager, Some(&path))?;
+    let mut subjects = [
+        Subject::new(&prepared, is_eager, None)?,
+        Subject::new(&prepared, is_eager, Some(&path))?,
+        Subject::new(&prepared, is_eager, None)?,
+    ];
     let samples: Vec<usize> = (0..prepared.job.batch).collect();
-    let (mut ratios, mut fastest) = (Vec::new(), [Duration::MAX; 2]);
+    let (mut recorded, mut again, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     let start = Instant::now();
     let mut step = 0;
-    while step < PAIRS + WARM || start.elapsed().as_secs_f64() < SECONDS {
+    while step < ROUNDS + WARM || start.elapsed().as_secs_f64() < SECONDS {
         step += 1;
-        let mut times = [Duration::ZERO; 2];
-        for which in [step % 2, 1 - step % 2] {
-            let subject = if which == 0 { &mut plain } else { &mut recorded };
-            times[which as usize] = subject.step(step, &samples)?;
+        let mut times = [0.0; 3];
+        for which in 0..3 {
+            let which = (which + step as usize) % 3;
+            times[which] = subjects[which].step(step, &samples, threads == 1)?;
         }
         if step > WARM {
-            ratios.push(times[1].as_secs_f64() / times[0].as_secs_f64());
-            fastest = [fastest[0].min(times[0]), fastest[1].min(times[1])];
+            recorded.push(times[1] / times[0]);
+            again.push(times[2] / times[0]);
+            plain.push(times[0]);
         }
     }
-    recorded.finish()?;
+    subjects[1].finish()?;
     let (size, events) = (std::fs::metadata(&path)?.len(), happened(&file::read(File::open(&path)?)?.0));
     std::fs::remove_file(&path)?;
-    ratios.sort_by(f64::total_cmp);
-    let percent = |ratio: f64| format!("{:+.2} %", 100.0 * (ratio - 1.0));
+    let percent = |ratios: &mut Vec<f64>| format!("{:+.2} %", 100.0 * (median(ratios) - 1.0));
     Ok(format!(
         "| {name}, {batch} | {} | {:.3} ms | {} | {} | {} | {:.2} |",
         if is_eager { "eager" } else { "planned" },
-        1e3 * fastest[0].as_secs_f64(),
-        percent(ratios[ratios.len() / 2]),
-        percent(fastest[1].as_secs_f64() / fastest[0].as_secs_f64()),
+        1e3 * median(&mut plain),
+        percent(&mut recorded),
+        percent(&mut again),
         events / step,
         size as f64 / events as f64,
     ))
+}
+
+fn median(numbers: &mut [f64]) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// The seconds that all threads of the process have run, where the system tells.
+fn busy_seconds() -> Option<f64> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    let mut nanoseconds = 0.0;
+    for task in tasks.flatten() {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        nanoseconds += text.split_whitespace().next()?.parse::<f64>().ok()?;
+    }
+    Some(nanoseconds / 1e9)
 }
 
 /// A trainer of either kind.
@@ -105,13 +125,16 @@ impl Subject {
         Ok(Self::Planned(Box::new(trainer)))
     }
 
-    fn step(&mut self, step: u64, samples: &[usize]) -> Result<Duration, JobError> {
-        let start = Instant::now();
+    /// Makes a step; gives the seconds it took.
+    fn step(&mut self, step: u64, samples: &[usize], by_processor: bool) -> Result<f64, JobError> {
+        let busy = || if by_processor { busy_seconds() } else { None };
+        let (start, ran) = (Instant::now(), busy());
         match self {
             Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
             Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
         };
-        Ok(start.elapsed())
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(ran.zip(busy()).map_or(seconds, |(from, to)| to - from))
     }
 
     fn finish(&mut self) -> Result<(), std::io::Error> {
