@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p plimsoll --example recording_cost [THREADS] [MODEL:BATCH ...]`
 //!
-//! Three trainers of the same job make a step each, one of them recording to a file; who goes first changes from round to round. What others on the machine
-//! do meets all alike, so the median of the ratios is told: of the recorded step to a plain one, and of the two plain ones, which shows how far to trust it.
-//! With one thread a step's time is the time that threads have really run, where the system tells.
+//! One trainer makes blocks of steps in turn, with and without a recorder that writes to a file, so that both have the same threads and the same memory.
+//! What others on the machine do meets both alike: the median of the ratios of neighbouring blocks is told, and that of two blocks without a recorder, which
+//! shows how far to trust it. A block's time is that of its median step.
 
 use plimsoll::data::{Elements, Samples};
 use plimsoll::memory::{Bfc, BfcOptions, Device};
@@ -21,8 +21,9 @@ const MODELS: [&str; 5] = ["mlp@64:1", "mlp@784:32", "cnn@8,channels=1:1", "cnn@
 /// Each is measured for about so long, and at least so many rounds.
 const SECONDS: f64 = 8.0;
 const ROUNDS: u64 = 30;
-/// Steps before it counts.
-const WARM: u64 = 3;
+/// Steps of a block, and those before it counts.
+const BLOCK: u64 = 8;
+const WARM: u64 = 2;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -47,29 +48,22 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
     let (name, batch) = model.split_once(':').ok_or("a model is written as NAME:BATCH")?;
     let prepared = Job { threads, ..Job::new(zoo::find(name)?, batch.parse()?) }.prepare()?;
     let path = std::env::temp_dir().join(format!("recording_cost.{}.trace", std::process::id()));
-    let mut subjects = [
-        Subject::new(&prepared, is_eager, None)?,
-        Subject::new(&prepared, is_eager, Some(&path))?,
-        Subject::new(&prepared, is_eager, None)?,
-    ];
+    let mut subject = Subject::new(&prepared, is_eager)?;
     let samples: Vec<usize> = (0..prepared.job.batch).collect();
     let (mut recorded, mut again, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     let start = Instant::now();
-    let mut step = 0;
-    while step < ROUNDS + WARM || start.elapsed().as_secs_f64() < SECONDS {
-        step += 1;
-        let mut times = [0.0; 3];
-        for which in 0..3 {
-            let which = (which + step as usize) % 3;
-            times[which] = subjects[which].step(step, &samples, threads == 1)?;
-        }
-        if step > WARM {
-            recorded.push(times[1] / times[0]);
-            again.push(times[2] / times[0]);
-            plain.push(times[0]);
-        }
+    let mut rounds = 0;
+    while rounds < ROUNDS || start.elapsed().as_secs_f64() < SECONDS {
+        rounds += 1;
+        let first = subject.block(&samples)?;
+        subject.record(&prepared, &path)?;
+        let with = subject.block(&samples)?;
+        subject.finish()?;
+        let last = subject.block(&samples)?;
+        recorded.push(2.0 * with / (first + last));
+        again.push(last / first);
+        plain.push(first);
     }
-    subjects[1].finish()?;
     let (size, events) = (std::fs::metadata(&path)?.len(), happened(&file::read(File::open(&path)?)?.0));
     std::fs::remove_file(&path)?;
     let percent = |ratios: &mut Vec<f64>| format!("{:+.2} %", 100.0 * (median(ratios) - 1.0));
@@ -79,7 +73,7 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
         1e3 * median(&mut plain),
         percent(&mut recorded),
         percent(&mut again),
-        events / step,
+        events / (BLOCK + WARM),
         size as f64 / events as f64,
     ))
 }
@@ -89,17 +83,6 @@ fn median(numbers: &mut [f64]) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// The seconds that all threads of the process have run, where the system tells.
-fn busy_seconds() -> Option<f64> {
-    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
-    let mut nanoseconds = 0.0;
-    for task in tasks.flatten() {
-        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        nanoseconds += text.split_whitespace().next()?.parse::<f64>().ok()?;
-    }
-    Some(nanoseconds / 1e9)
-}
-
 /// A trainer of either kind.
 enum Subject {
     Planned(Box<Trainer>),
@@ -107,34 +90,48 @@ enum Subject {
 }
 
 impl Subject {
-    fn new(prepared: &Prepared, is_eager: bool, path: Option<&Path>) -> Result<Self, Box<dyn Error>> {
+    fn new(prepared: &Prepared, is_eager: bool) -> Result<Self, Box<dyn Error>> {
         let device = Device::host(Bytes::mib(1024));
         let run = Run { steps: 1_000_000, learning_rate: 1e-4, seed: 0, poison: false };
-        let way = if is_eager { Way::Eager("bfc") } else { Way::Planned };
-        let about = about(std::slice::from_ref(prepared), "recording cost", &device, way);
-        let recorder = path.map(|path| Recorder::new(Box::new(File::create(path)?), &about)).transpose()?;
         if is_eager {
             let allocator = Box::new(|| Box::new(Bfc::new(BfcOptions::default())) as _);
             let options = EagerOptions { allocator, on_shortage: OnShortage::Stop };
-            let mut trainer = EagerTrainer::new(vec![prepared.clone()], &device, run, options)?;
-            recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
-            return Ok(Self::Eager(Box::new(trainer)));
+            return Ok(Self::Eager(Box::new(EagerTrainer::new(
+                vec![prepared.clone()],
+                &device,
+                run,
+                options,
+            )?)));
         }
-        let mut trainer = Trainer::new(prepared.clone(), &device, run)?;
-        recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
-        Ok(Self::Planned(Box::new(trainer)))
+        Ok(Self::Planned(Box::new(Trainer::new(prepared.clone(), &device, run)?)))
     }
 
-    /// Makes a step; gives the seconds it took.
-    fn step(&mut self, step: u64, samples: &[usize], by_processor: bool) -> Result<f64, JobError> {
-        let busy = || if by_processor { busy_seconds() } else { None };
-        let (start, ran) = (Instant::now(), busy());
+    fn record(&mut self, prepared: &Prepared, path: &Path) -> Result<(), std::io::Error> {
+        let way = if matches!(self, Self::Eager(_)) { Way::Eager("bfc") } else { Way::Planned };
+        let about =
+            about(std::slice::from_ref(prepared), "recording cost", &Device::host(Bytes::mib(1024)), way);
+        let recorder = Recorder::new(Box::new(File::create(path)?), &about)?;
         match self {
-            Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
-            Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        Ok(ran.zip(busy()).map_or(seconds, |(from, to)| to - from))
+            Self::Planned(trainer) => trainer.record_to(recorder),
+            Self::Eager(trainer) => trainer.record_to(recorder),
+        }
+        Ok(())
+    }
+
+    /// Some steps; gives the seconds of the median one.
+    fn block(&mut self, samples: &[usize]) -> Result<f64, JobError> {
+        let mut times = Vec::new();
+        for step in 1..=WARM + BLOCK {
+            let start = Instant::now();
+            match self {
+                Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
+                Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
+            };
+            if step > WARM {
+                times.push(start.elapsed().as_secs_f64());
+            }
+        }
+        Ok(median(&mut times))
     }
 
     fn finish(&mut self) -> Result<(), std::io::Error> {
