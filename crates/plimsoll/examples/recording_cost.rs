@@ -4,7 +4,8 @@
 //!
 //! One trainer makes blocks of steps in turn, with and without a recorder that writes to a file, so that both have the same threads and the same memory.
 //! What others on the machine do meets both alike: the median of the ratios of neighbouring blocks is told, and that of two blocks without a recorder, which
-//! shows how far to trust it. A block's time is that of its median step.
+//! shows how far to trust it. A block's time is the time for which the threads of the process have really run, where the system tells: by the clock, others on a
+//! busy machine decide.
 
 use plimsoll::data::{Elements, Samples};
 use plimsoll::memory::{Bfc, BfcOptions, Device};
@@ -19,10 +20,10 @@ use std::time::Instant;
 
 const MODELS: [&str; 5] = ["mlp@64:1", "mlp@784:32", "cnn@8,channels=1:1", "cnn@32:8", "resnet20@32:1"];
 /// Each is measured for about so long, and at least so many rounds.
-const SECONDS: f64 = 8.0;
+const SECONDS: f64 = 10.0;
 const ROUNDS: u64 = 30;
-/// Steps of a block, and those before it counts.
-const BLOCK: u64 = 8;
+/// How long a block is, and its steps before it counts.
+const BLOCK_SECONDS: f64 = 0.06;
 const WARM: u64 = 2;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,15 +52,16 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
     let mut subject = Subject::new(&prepared, is_eager)?;
     let samples: Vec<usize> = (0..prepared.job.batch).collect();
     let (mut recorded, mut again, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    let length = (BLOCK_SECONDS / subject.block(&samples, 4)?).ceil() as u64;
     let start = Instant::now();
     let mut rounds = 0;
     while rounds < ROUNDS || start.elapsed().as_secs_f64() < SECONDS {
         rounds += 1;
-        let first = subject.block(&samples)?;
+        let first = subject.block(&samples, length)?;
         subject.record(&prepared, &path)?;
-        let with = subject.block(&samples)?;
+        let with = subject.block(&samples, length)?;
         subject.finish()?;
-        let last = subject.block(&samples)?;
+        let last = subject.block(&samples, length)?;
         recorded.push(2.0 * with / (first + last));
         again.push(last / first);
         plain.push(first);
@@ -73,7 +75,7 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
         1e3 * median(&mut plain),
         percent(&mut recorded),
         percent(&mut again),
-        events / (BLOCK + WARM),
+        events / (length + WARM),
         size as f64 / events as f64,
     ))
 }
@@ -81,6 +83,17 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
 fn median(numbers: &mut [f64]) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]
+}
+
+/// The seconds that all threads of the process have run, where the system tells.
+fn busy_seconds() -> Option<f64> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    let mut nanoseconds = 0.0;
+    for task in tasks.flatten() {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        nanoseconds += text.split_whitespace().next()?.parse::<f64>().ok()?;
+    }
+    Some(nanoseconds / 1e9)
 }
 
 /// A trainer of either kind.
@@ -118,20 +131,23 @@ impl Subject {
         Ok(())
     }
 
-    /// Some steps; gives the seconds of the median one.
-    fn block(&mut self, samples: &[usize]) -> Result<f64, JobError> {
-        let mut times = Vec::new();
-        for step in 1..=WARM + BLOCK {
-            let start = Instant::now();
+    /// Some steps; gives the seconds of each.
+    fn block(&mut self, samples: &[usize], length: u64) -> Result<f64, JobError> {
+        self.steps(samples, 1..=WARM)?;
+        let start = (Instant::now(), busy_seconds());
+        self.steps(samples, WARM + 1..=WARM + length)?;
+        let busy = start.1.zip(busy_seconds()).map(|(from, to)| to - from);
+        Ok(busy.unwrap_or_else(|| start.0.elapsed().as_secs_f64()) / length as f64)
+    }
+
+    fn steps(&mut self, samples: &[usize], steps: std::ops::RangeInclusive<u64>) -> Result<(), JobError> {
+        for step in steps {
             match self {
                 Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
                 Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
             };
-            if step > WARM {
-                times.push(start.elapsed().as_secs_f64());
-            }
         }
-        Ok(median(&mut times))
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), std::io::Error> {
