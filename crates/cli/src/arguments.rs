@@ -26,7 +26,7 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
-    /// Write a recorded trace for another tool: Perfetto, TensorBoard, a spreadsheet
+    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
     Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(Diagnose),
@@ -155,9 +155,12 @@ pub struct Fit {
     #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
     pub slowdown: f64,
     /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
-    /// (one that keeps less), batch (a smaller one)
+    /// (one that keeps less), batch (a smaller one), and with --as tensorflow precision (mixed)
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
     pub allow: Vec<Lever>,
+    /// Who shall run the step instead of Plimsoll.
+    #[command(flatten)]
+    pub foreign: Foreign,
     /// Where the plan is written [default: the model's name with .plan.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -172,6 +175,8 @@ pub enum Lever {
     Optimizer,
     /// A smaller batch
     Batch,
+    /// Two bytes an element where that is enough
+    Precision,
 }
 
 /// `plimsoll train`
@@ -351,9 +356,9 @@ pub struct Replay {
 #[derive(Args)]
 pub struct Export {
     /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
-    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
-    #[arg(value_name = "TRACE")]
-    pub trace: String,
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to tensorflow, a plan that `plimsoll fit` wrote
+    #[arg(value_name = "TRACE|PLAN")]
+    pub input: String,
     /// What is written
     #[arg(long, value_name = "FORM", value_enum)]
     pub to: ExportForm,
@@ -375,6 +380,8 @@ pub enum ExportForm {
     Text,
     /// The binary form of a trace, as `train --trace` writes it
     Binary,
+    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's levers
+    Tensorflow,
 }
 
 /// `plimsoll calibrate`

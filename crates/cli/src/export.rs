@@ -1,4 +1,6 @@
-//! `plimsoll export`: a recorded trace for other tools.
+//! `plimsoll export`: a recorded trace for other tools, or a plan for TensorFlow.
+
+mod tensorflow;
 
 use crate::arguments::{Export, ExportForm};
 use crate::failure::Failure;
@@ -15,7 +17,10 @@ const EVENT_FILE: &str = "events.out.tfevents.0.plimsoll";
 
 /// Runs the command.
 pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
-    let trace = recording(&arguments.trace)?.trace;
+    if arguments.to == ExportForm::Tensorflow {
+        return run_plan(arguments);
+    }
+    let trace = recording(&arguments.input)?.trace;
     let path = target(arguments);
     let failed = |error| Failure::usage(format!("cannot write {}: {error}", path.display()), None);
     let left_out = if path == Path::new("-") {
@@ -31,6 +36,19 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
         eprintln!("note: {left_out} steps that are the same as earlier ones are left out");
     }
     tell(arguments, &path, &trace);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_plan(arguments: &Export) -> Result<ExitCode, Failure> {
+    let script = tensorflow::script_of(Path::new(&arguments.input))?;
+    let path = &arguments.output;
+    if path == Path::new("-") {
+        print!("{script}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::write(path, script)
+        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display()), None))?;
+    eprintln!("wrote {0}\nhint: python {0}", path.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,6 +69,7 @@ fn write(trace: &Trace, form: ExportForm, out: &mut impl Write) -> IoResult<usiz
         ExportForm::Csv => csv::write(trace, out).map(|()| 0),
         ExportForm::Text => out.write_all(text::print(trace).as_bytes()).map(|()| 0),
         ExportForm::Binary => file::write(trace, out).map(|()| 0),
+        ExportForm::Tensorflow => unreachable!("a script is written from a plan"),
     }
 }
 
@@ -70,6 +89,6 @@ fn tell(arguments: &Export, path: &Path, trace: &Trace) {
             let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
             eprintln!("hint: tensorboard --logdir {}", folder.display());
         }
-        ExportForm::Csv | ExportForm::Text | ExportForm::Binary => {}
+        ExportForm::Csv | ExportForm::Text | ExportForm::Binary | ExportForm::Tensorflow => {}
     }
 }

@@ -29,9 +29,10 @@ impl Builder {
         self.add_input(Shape::new([length]), ElementType::I32)
     }
 
-    /// Adds a layer that reads the given results.
+    /// Adds a layer that reads the given results. The same layer under the same name is a second use of it, with the same parameters.
     pub fn add(&mut self, name: impl Into<String>, layer: impl Into<Layer>, inputs: &[NodeRef]) -> NodeRef {
-        self.model.nodes.push(Node { name: name.into(), layer: layer.into(), inputs: inputs.to_vec() });
+        let (name, layer, inputs) = (name.into(), layer.into(), inputs.to_vec());
+        self.model.nodes.push(Node { name, layer, inputs, trainable: true });
         NodeRef::Node(self.model.nodes.len() - 1)
     }
 
@@ -45,9 +46,21 @@ impl Builder {
         self.add(name, layer, inputs)
     }
 
+    /// Keeps training from changing a layer, and all layers of its name; inputs stay as they are.
+    pub fn freeze(&mut self, layer: NodeRef) {
+        let NodeRef::Node(position) = layer else { return };
+        let Some(name) = self.model.nodes.get(position).map(|node| node.name.clone()) else { return };
+        self.model.nodes.iter_mut().filter(|node| node.name == name).for_each(|node| node.trainable = false);
+    }
+
     /// The finished model, with one output.
-    pub fn build(mut self, output: NodeRef) -> Model {
-        self.model.outputs = vec![output];
+    pub fn build(self, output: NodeRef) -> Model {
+        self.build_all(&[output])
+    }
+
+    /// The finished model, with several outputs.
+    pub fn build_all(mut self, outputs: &[NodeRef]) -> Model {
+        self.model.outputs = outputs.to_vec();
         self.model
     }
 

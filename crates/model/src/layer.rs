@@ -8,55 +8,106 @@ mod batch_normalization;
 mod bidirectional;
 mod concatenate;
 mod context;
+mod conv1d;
 mod conv2d;
 mod conv2d_transpose;
+mod cropping1d;
 mod cropping2d;
+mod custom_scale_layer;
 mod dense;
+mod depthwise_conv1d;
 mod depthwise_conv2d;
+mod dot;
 mod dropout;
+mod einsum_dense;
 mod embedding;
 mod flatten;
+mod gaussian_noise;
 mod global_pooling;
+mod group_normalization;
 mod gru;
+mod kept;
 mod layer_normalization;
+mod layer_scale;
 mod lstm;
 mod merge;
 mod multi_head_attention;
 mod normalization;
+mod operation;
 mod permute;
+mod pooling1d;
 mod pooling2d;
+mod prelu;
+mod relu;
+mod repeat_vector;
 mod rescaling;
 mod reshape;
+mod resizing;
+mod rms_normalization;
+mod separable_conv1d;
+mod separable_conv2d;
+mod simple_rnn;
 mod softmax;
+mod stochastic_depth;
+mod time_distributed;
+mod unit_normalization;
+mod unrolled;
+mod up_sampling1d;
 mod up_sampling2d;
+mod zero_padding1d;
 mod zero_padding2d;
 
 pub use activation::Activation;
 pub use batch_normalization::BatchNormalization;
-pub use bidirectional::{Bidirectional, Recurrent};
+pub use bidirectional::{Bidirectional, MergeMode, Recurrent};
 pub use concatenate::Concatenate;
 pub use context::{Context, Signal};
+pub use conv1d::{Conv1d, TimePadding};
 pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
+pub use cropping1d::Cropping1d;
 pub use cropping2d::Cropping2d;
+pub use custom_scale_layer::CustomScaleLayer;
 pub use dense::Dense;
+pub use depthwise_conv1d::DepthwiseConv1d;
 pub use depthwise_conv2d::DepthwiseConv2d;
+pub use dot::Dot;
 pub use dropout::Dropout;
+pub use einsum_dense::EinsumDense;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
+pub use gaussian_noise::{GaussianDropout, GaussianNoise};
 pub use global_pooling::GlobalPooling;
+pub use group_normalization::GroupNormalization;
 pub use gru::Gru;
+pub use kept::Kept;
 pub use layer_normalization::LayerNormalization;
+pub use layer_scale::LayerScale;
 pub use lstm::Lstm;
 pub use merge::Merge;
 pub use multi_head_attention::MultiHeadAttention;
 pub use normalization::Normalization;
+pub use operation::{Function, Index, Operand, Operation};
 pub use permute::Permute;
+pub use pooling1d::Pooling1d;
 pub use pooling2d::Pooling2d;
+pub use prelu::PRelu;
+pub use relu::Relu;
+pub use repeat_vector::RepeatVector;
 pub use rescaling::Rescaling;
 pub use reshape::Reshape;
+pub use resizing::Resizing;
+pub use rms_normalization::RmsNormalization;
+pub use separable_conv1d::SeparableConv1d;
+pub use separable_conv2d::SeparableConv2d;
+pub use simple_rnn::SimpleRnn;
 pub use softmax::Softmax;
+pub use stochastic_depth::StochasticDepth;
+pub use time_distributed::TimeDistributed;
+pub use unit_normalization::UnitNormalization;
+pub use up_sampling1d::UpSampling1d;
 pub use up_sampling2d::UpSampling2d;
+pub use zero_padding1d::ZeroPadding1d;
 pub use zero_padding2d::ZeroPadding2d;
 
 use plimsoll_graph::ShapeError;
@@ -105,26 +156,51 @@ layers! {
     BatchNormalization,
     Bidirectional,
     Concatenate,
+    Conv1d,
     Conv2d,
     Conv2dTranspose,
+    Cropping1d,
     Cropping2d,
+    CustomScaleLayer,
     Dense,
+    DepthwiseConv1d,
     DepthwiseConv2d,
+    Dot,
     Dropout,
+    EinsumDense,
     Embedding,
     Flatten,
+    GaussianDropout,
+    GaussianNoise,
     GlobalPooling,
+    GroupNormalization,
     Gru,
     LayerNormalization,
+    LayerScale,
     Lstm,
     Merge,
     MultiHeadAttention,
     Normalization,
+    Operation,
+    PRelu,
     Permute,
+    Pooling1d,
     Pooling2d,
+    Relu,
+    RepeatVector,
     Rescaling,
     Reshape,
+    Resizing,
+    RmsNormalization,
+    SeparableConv1d,
+    SeparableConv2d,
+    SimpleRnn,
     Softmax,
+    StochasticDepth,
+    TimeDistributed,
+    UnitNormalization,
+    UpSampling1d,
     UpSampling2d,
+    ZeroPadding1d,
     ZeroPadding2d,
 }

@@ -1,10 +1,10 @@
 //! From a model to a graph at a batch size.
 
-use crate::layer::{Context, Signal};
+use crate::layer::{Context, Kept, Signal};
 use crate::{InputSpec, Model, Node, NodeRef};
-use plimsoll_graph::{ElementType, Graph, Shape, ShapeError, TensorType};
+use plimsoll_graph::{ElementType, Graph, Role, Shape, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// What the graph is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,8 +48,8 @@ pub enum ModelError {
         /// What it reads.
         reference: NodeRef,
     },
-    /// Two layers or inputs of the same name.
-    #[error("two layers or inputs are called `{name}`")]
+    /// Two inputs of the same name, or two layers that are not the same layer.
+    #[error("two different layers or inputs are called `{name}`")]
     SameName {
         /// The name.
         name: String,
@@ -71,11 +71,11 @@ impl Model {
             .map(|input| add_input(&mut graph, input, batch))
             .collect::<Result<Vec<_>, _>>()?;
         let mut results: Vec<Signal> = Vec::with_capacity(self.nodes.len());
-        let mut step = None;
+        let mut kept = Kept::new(self);
         for (position, node) in self.nodes.iter().enumerate() {
             let signals = read(node, &inputs, &results)?;
-            let layer = graph.add_layer(node.name.clone());
-            let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut step);
+            let layer = graph.add_layer(kept.call(&node.name));
+            let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut kept);
             let lowered = node.layer.lower(&mut context, &signals);
             results.push(lowered.map_err(|error| ModelError::Layer {
                 layer: node.name.clone(),
@@ -92,11 +92,24 @@ impl Model {
         }
     }
 
+    /// What a node learns and remembers, in the order of Keras's `layer.weights` within each of the layer's parts: the order of
+    /// `vars/0`, `vars/1`, ... in a weights file. The graph must be this model's; only the first of several nodes that share a layer has any.
+    pub fn weights(graph: &Graph, node: usize) -> Vec<ValueId> {
+        // Lowering adds one layer a node, in their order.
+        let own = |&id: &ValueId| graph.value(id).layer.is_some_and(|layer| layer.0 as usize == node);
+        let kept = |&id: &ValueId| graph.value(id).role != Role::OptimizerState;
+        graph.persistents().filter(own).filter(kept).collect()
+    }
+
+    /// Inputs have names of their own; a name that several nodes have stands for one layer.
     fn check_names(&self) -> Result<(), ModelError> {
-        let mut names = HashSet::from(["step"]);
-        let inputs = self.inputs.iter().map(|input| &input.name);
-        for name in inputs.chain(self.nodes.iter().map(|node| &node.name)) {
-            if !names.insert(name) {
+        let mut names: HashMap<&str, Option<&Node>> = HashMap::from([("step", None)]);
+        let inputs = self.inputs.iter().map(|input| (&input.name, None));
+        for (name, node) in inputs.chain(self.nodes.iter().map(|node| (&node.name, Some(node)))) {
+            let Some(other) = names.insert(name, node) else { continue };
+            let shared =
+                other.zip(node).is_some_and(|(a, b)| a.layer == b.layer && a.trainable == b.trainable);
+            if !shared {
                 return Err(ModelError::SameName { name: name.clone() });
             }
         }

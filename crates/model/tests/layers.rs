@@ -3,12 +3,14 @@
 use plimsoll_graph::op::{Interpolation, Padding, Pool, Reduction};
 use plimsoll_graph::{Graph, OpKind, Role, verify};
 use plimsoll_model::layer::{
-    Activation, BatchNormalization, Bidirectional, Concatenate, Conv2d, Conv2dTranspose, Cropping2d, Dense,
-    DepthwiseConv2d, Dropout, Embedding, Flatten, GlobalPooling, Gru, Layer, LayerNormalization, Lstm, Merge,
-    MultiHeadAttention, Normalization, Permute, Pooling2d, Rescaling, Reshape, Softmax, UpSampling2d,
-    ZeroPadding2d,
+    Activation, BatchNormalization, Bidirectional, Concatenate, Conv1d, Conv2d, Conv2dTranspose, Cropping1d,
+    Cropping2d, Dense, DepthwiseConv2d, Dot, Dropout, EinsumDense, Embedding, Flatten, Function,
+    GaussianDropout, GaussianNoise, GlobalPooling, GroupNormalization, Gru, Layer, LayerNormalization,
+    LayerScale, Lstm, Merge, MultiHeadAttention, Normalization, Operand, Operation, PRelu, Permute,
+    Pooling2d, Rescaling, Reshape, Resizing, RmsNormalization, SeparableConv2d, SimpleRnn, Softmax,
+    StochasticDepth, TimeDistributed, TimePadding, UpSampling2d, ZeroPadding2d,
 };
-use plimsoll_model::{Builder, Mode, Model, ModelError, NodeRef};
+use plimsoll_model::{Builder, Mode, Model, ModelError, Node, NodeRef};
 
 /// A model of one layer that reads the same float input so many times.
 fn single(layer: impl Into<Layer>, shape: &[usize], times: usize) -> Model {
@@ -84,8 +86,8 @@ fn shapes_and_counts_are_keras_s() {
         (MultiHeadAttention::new(2, 4).into(), &[7, 6], 2, &[2, 7, 6], 222, 0),
         (MultiHeadAttention::new(2, 4).dropout(0.1).into(), &[7, 6], 2, &[2, 7, 6], 222, 0),
         (uneven.into(), &[7, 3], 3, &[2, 7, 6], 170, 0),
-        (Rescaling { scale: 2.0, offset: 1.0 }.into(), &[4], 1, &[2, 4], 0, 0),
-        (Normalization {}.into(), image, 1, &[2, 6, 8, 3], 0, 7),
+        (Rescaling::new(2.0, 1.0).into(), &[4], 1, &[2, 4], 0, 0),
+        (Normalization::default().into(), image, 1, &[2, 6, 8, 3], 0, 7),
     ];
     for (layer, sample, times, result, parameters, statistics) in rows {
         let graph = lowered(&single(layer.clone(), sample, times));
@@ -99,8 +101,15 @@ fn shapes_and_counts_are_keras_s() {
 fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
     let huge = usize::MAX / 2;
     let rate = Dropout::new(1.0);
-    let before = Gru { reset_after: false, ..Gru::new(4) };
-    let backwards = Lstm { go_backwards: true, ..Lstm::new(4).return_sequences() };
+    let backwards = Bidirectional::lstm(Lstm { go_backwards: true, ..Lstm::new(4) });
+    let hollow = vec![Operand::Input, Operand::Constant { shape: vec![2, 2], values: vec![1.0] }];
+    let einsum = |equation: &str| EinsumDense {
+        equation: equation.to_string(),
+        output_shape: vec![Some(2)],
+        bias_axes: None,
+        activation: Activation::Linear,
+        kernel_initializer: Default::default(),
+    };
     let rows: Vec<(Layer, &[usize], usize, &str)> = vec![
         (Dense::new(0).into(), &[4], 1, "no elements"),
         (Dense::new(huge).into(), &[4], 1, "more elements than"),
@@ -126,9 +135,72 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (Concatenate { axis: 2 }.into(), &[4], 2, "no axis 2"),
         (Softmax { axis: -3 }.into(), &[4], 1, "no axis -3"),
         (Embedding::new(10, 4).into(), &[4], 1, "not an int32"),
+        (Conv1d::new(4, 9).into(), &[6, 3], 1, "does not fit"),
+        (
+            Conv1d { dilation_rate: huge, padding: TimePadding::Causal, ..Conv1d::new(4, 4) }.into(),
+            &[6, 3],
+            1,
+            "absurdly large",
+        ),
+        (
+            SeparableConv2d { depth_multiplier: huge, ..SeparableConv2d::new(4, 3) }.into(),
+            &[6, 8, 3],
+            1,
+            "absurdly large",
+        ),
+        (Cropping1d { cropping: [3, 3] }.into(), &[6, 3], 1, "leaves nothing"),
+        (BatchNormalization { axis: 0, ..Default::default() }.into(), &[4], 1, "no axis of features"),
+        (
+            LayerNormalization { axis: vec![1, -1], ..Default::default() }.into(),
+            &[4, 5],
+            1,
+            "does not normalize",
+        ),
+        (LayerNormalization { axis: vec![1, 1], ..Default::default() }.into(), &[4, 5], 1, "name one twice"),
+        (RmsNormalization { axis: vec![1], epsilon: 0.1 }.into(), &[4, 5], 1, "does not normalize"),
+        (GroupNormalization { groups: 3, ..Default::default() }.into(), &[4], 1, "cannot be cut into 3"),
+        (GroupNormalization { groups: 0, ..Default::default() }.into(), &[4], 1, "cannot be cut into 0"),
+        (
+            Normalization { mean: Some(vec![1.0; 3]), variance: Some(vec![1.0; 3]), ..Default::default() }
+                .into(),
+            &[4],
+            1,
+            "3 numbers",
+        ),
+        (Normalization { mean: Some(vec![1.0]), ..Default::default() }.into(), &[4], 1, "given together"),
+        (
+            Rescaling { scale: (0..5000).map(|i| i as f32).collect(), offset: vec![0.0] }.into(),
+            &[5000],
+            1,
+            "more than 4096",
+        ),
+        (LayerScale { init_values: 1.0, projection_dim: 3 }.into(), &[4], 1, "3 factors for 4"),
+        (PRelu { shared_axes: vec![0] }.into(), &[4], 1, "no axis 0 to share"),
+        (SimpleRnn::new(4).into(), &[5000, 3], 1, "at most 4096 positions"),
+        (TimeDistributed::new(Dense::new(4)).into(), &[4], 1, "no axis of features"),
+        (Dot { axes: [0, 1], normalize: false }.into(), &[4], 2, "over the batch"),
+        (
+            Resizing { height: 0, width: 3, interpolation: Interpolation::Nearest }.into(),
+            &[6, 8, 3],
+            1,
+            "no elements",
+        ),
+        (GaussianDropout { rate: 1.0 }.into(), &[4], 1, "not in [0, 1)"),
+        (backwards.into(), &[7, 3], 1, "must not run backwards"),
+        (einsum("ab,cd->ad").into(), &[4], 1, "not understood"),
+        (einsum("abc,cd->abd").into(), &[4], 1, "does not take rank 2"),
+        (Operation::of_inputs(Function::Add, 3).into(), &[4], 3, "2 operands, not 3"),
+        (Operation::of_inputs(Function::Add, 2).into(), &[4], 1, "2 inputs, not 1"),
+        (Operation::of_inputs(Function::Power, 2).into(), &[4], 2, "not supported"),
+        (
+            Operation::of_inputs(Function::Sum { axis: vec![0, 1], keepdims: false }, 1).into(),
+            &[4],
+            1,
+            "no axis for the batch",
+        ),
+        (Operation::of_inputs(Function::Squeeze { axis: Some(vec![0]) }, 1).into(), &[4], 1, "is the batch"),
+        (Operation { function: Function::Add, operands: hollow }.into(), &[4], 1, "do not fill"),
         (rate.into(), &[4], 1, "not in [0, 1)"),
-        (before.into(), &[7, 3], 1, "reset_after"),
-        (backwards.into(), &[7, 3], 1, "reversed"),
         (Lstm::new(huge).into(), &[7, 3], 1, "absurdly large"),
         (MultiHeadAttention::new(huge, 8).into(), &[7, 3], 2, "absurdly large"),
         (MultiHeadAttention::new(2, 4).into(), &[7, 3], 1, "2 or 3 inputs"),
@@ -146,8 +218,14 @@ fn models_that_do_not_hold_together_are_refused() {
     let good = single(Flatten {}, &[4, 5], 1);
     assert_eq!(good.lower(0, Mode::Inference), Err(ModelError::EmptyBatch));
     let mut twice = good.clone();
-    twice.nodes.push(twice.nodes[0].clone());
+    twice.nodes.push(Node { layer: Softmax::default().into(), ..twice.nodes[0].clone() });
     assert!(matches!(twice.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
+    let mut frozen = good.clone();
+    frozen.nodes.push(Node { trainable: false, ..frozen.nodes[0].clone() });
+    assert!(matches!(frozen.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
+    let mut input = good.clone();
+    input.nodes[0].name = "x".to_string();
+    assert!(matches!(input.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
     let mut later = good.clone();
     later.nodes[0].inputs = vec![NodeRef::Node(0)];
     assert!(matches!(later.lower(1, Mode::Inference), Err(ModelError::Reference { .. })));
@@ -198,4 +276,88 @@ fn pooling_kinds_are_told_apart() {
         Layer::from(Pooling2d { pool: Pool::Average, ..Pooling2d::max(2) }).kind(),
         "average_pooling2d"
     );
+}
+
+/// Two inputs go through the same layers.
+fn siamese() -> Model {
+    let mut net = Builder::new("siamese");
+    let inputs = [net.input([4]), net.input([4])];
+    let mut embed = |x: NodeRef| {
+        let x = net.add("dense", Dense::new(3), &[x]);
+        net.add("norm", BatchNormalization::default(), &[x])
+    };
+    let [a, b] = inputs.map(&mut embed);
+    let both = net.add("both", Merge::Multiply, &[a, b]);
+    net.build_all(&[both, a, b])
+}
+
+#[test]
+fn nodes_of_one_name_share_their_parameters() {
+    let model = siamese();
+    let graph = lowered(&model);
+    assert_eq!(graph.outputs().len(), 3);
+    assert_eq!(graph.elements_of(Role::Parameter), 4 * 3 + 3 + 3 + 3);
+    assert_eq!(graph.layers(), ["dense", "norm", "dense:2", "norm:2", "both"]);
+    let names = |node: usize| -> Vec<&str> {
+        Model::weights(&graph, node).into_iter().map(|id| graph.value(id).name.as_str()).collect()
+    };
+    assert_eq!(names(0), ["dense/kernel", "dense/bias"]);
+    assert_eq!(names(1), ["norm/gamma", "norm/beta", "norm/moving_mean", "norm/moving_variance"]);
+    assert_eq!(names(2), Vec::<&str>::new());
+    let averages = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::MovingAverage(_)));
+    assert_eq!(averages.count(), 2, "one update a statistic");
+    let mut wider = model.clone();
+    wider.inputs[1].shape = [5].into();
+    let message = wider.lower(2, Mode::Training).unwrap_err().to_string();
+    assert!(message.contains("`dense/kernel` is f32[4,3] in another use"), "{message}");
+}
+
+#[test]
+fn frozen_layers_learn_nothing() {
+    let mut model = siamese();
+    model.nodes.iter_mut().filter(|node| node.name == "norm").for_each(|node| node.trainable = false);
+    let graph = lowered(&model);
+    assert_eq!(graph.elements_of(Role::Parameter), 4 * 3 + 3);
+    assert_eq!(graph.elements_of(Role::Statistic), 4 * 3);
+    let learns =
+        |op: &&plimsoll_graph::Op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::MovingAverage(_));
+    assert_eq!(graph.ops().iter().filter(learns).count(), 0);
+}
+
+/// How many ops of a kind a layer has in training and in inference, on two sequences.
+fn random_ops(layer: impl Into<Layer>, name: &str) -> [usize; 2] {
+    let model = single(layer, &[3, 4], 1);
+    [Mode::Training, Mode::Inference].map(|mode| {
+        let graph = model.lower(2, mode).unwrap();
+        verify(&graph).unwrap();
+        graph.ops().iter().filter(|op| op.kind.name() == name).count()
+    })
+}
+
+#[test]
+fn noise_is_for_training_only() {
+    assert_eq!(random_ops(GaussianNoise { stddev: 0.1 }, "random_normal"), [1, 0]);
+    assert_eq!(random_ops(GaussianDropout { rate: 0.1 }, "random_normal"), [1, 0]);
+    assert_eq!(random_ops(StochasticDepth { drop_path_rate: 0.1 }, "dropout"), [1, 0]);
+    assert_eq!(random_ops(Dropout::spatial1d(0.1), "dropout"), [1, 0]);
+    let dropping = Lstm { dropout: 0.1, recurrent_dropout: 0.2, ..Lstm::new(4) };
+    assert_eq!(random_ops(dropping.clone(), "dropout"), [2, 0]);
+    assert_eq!(random_ops(Bidirectional::lstm(dropping), "dropout"), [4, 0]);
+}
+
+#[test]
+fn masks_of_one_layer_have_seeds_of_their_own() {
+    let dropping = Gru { dropout: 0.1, recurrent_dropout: 0.1, ..Gru::new(4) };
+    let graph = lowered(&single(Bidirectional::gru(dropping), &[3, 4], 1));
+    let mut seeds: Vec<u64> = graph
+        .ops()
+        .iter()
+        .filter_map(|op| match &op.kind {
+            OpKind::Dropout(dropout) => Some(dropout.seed),
+            _ => None,
+        })
+        .collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 4);
 }

@@ -31,6 +31,7 @@ fn function(op: Unary, x: f64) -> f64 {
         Unary::HardSwish => x * (x + 3.0).clamp(0.0, 6.0) / 6.0,
         Unary::Gelu => x * normal_distribution(x),
         Unary::GeluTanh => 0.5 * x * (1.0 + gelu_argument(x).tanh()),
+        Unary::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
         Unary::Exp => x.exp(),
         Unary::Log => x.ln(),
         Unary::Sqrt => x.sqrt(),
@@ -79,6 +80,8 @@ fn slope_at_output(op: Unary, y: f64) -> f64 {
         Unary::Elu(alpha) => step(y) + (1.0 - step(y)) * (y + f64::from(alpha)),
         Unary::Sigmoid => y * (1.0 - y),
         Unary::Tanh => 1.0 - y.powi(2),
+        // The sigmoid of x, said by y.
+        Unary::Softplus => 1.0 - (-y).exp(),
         Unary::Exp => y,
         Unary::Sqrt => 0.5 / y,
         Unary::Rsqrt => -0.5 * y.powi(3),

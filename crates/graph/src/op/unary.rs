@@ -30,6 +30,8 @@ pub enum Unary {
     Gelu,
     /// The same by its tanh approximation.
     GeluTanh,
+    /// `log(1 + e^x)`
+    Softplus,
     /// `e^x`
     Exp,
     /// Natural logarithm.
@@ -83,7 +85,7 @@ impl Unary {
     pub fn saved(self) -> Saved {
         match self {
             Self::Relu | Self::Relu6 | Self::Elu(_) | Self::Sigmoid | Self::Tanh => Saved::Output,
-            Self::Exp | Self::Sqrt | Self::Rsqrt => Saved::Output,
+            Self::Softplus | Self::Exp | Self::Sqrt | Self::Rsqrt => Saved::Output,
             // A negative slope would make the sign of the result useless, so the argument is kept.
             Self::LeakyRelu(_) | Self::HardSigmoid | Self::Swish | Self::HardSwish => Saved::Input,
             Self::Gelu | Self::GeluTanh | Self::Log | Self::Square | Self::Abs => Saved::Input,

@@ -1,7 +1,7 @@
-//! Batch normalization over all axes but the last.
+//! Batch normalization over all axes but one.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{BatchNorm, BatchNormInference, Fill, MovingAverage};
+use plimsoll_graph::op::{BatchNorm, BatchNormInference, Fill};
 use plimsoll_graph::{Init, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 /// and their moving averages are kept for inference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchNormalization {
+    /// The axis of the channels; counted from the end if negative.
+    pub axis: isize,
     /// How much of the old moving average stays.
     pub momentum: f32,
     /// Added to the variance.
@@ -21,7 +23,7 @@ pub struct BatchNormalization {
 
 impl Default for BatchNormalization {
     fn default() -> Self {
-        Self { momentum: 0.99, epsilon: 1e-3, center: true, scale: true }
+        Self { axis: -1, momentum: 0.99, epsilon: 1e-3, center: true, scale: true }
     }
 }
 
@@ -42,23 +44,33 @@ impl BatchNormalization {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        if x.mask.is_some() && at.is_training() {
+        if x.mask.is_some() && at.is_learning() {
             let problem = "statistics of a batch with padding are not supported";
             return Err(at.refusal(&[x.value], problem.to_string()));
         }
-        let channels = at.features(x.value)?;
+        let axis = at.axis(self.axis, x.value)?;
+        if axis == 0 {
+            return Err(at.refusal(&[x.value], "there is no axis of features".to_string()));
+        }
+        let turned = at.exchanged(x.value, axis)?;
+        let result = self.over_last_axis(at, turned)?;
+        Ok(x.with(at.exchanged(result, axis)?))
+    }
+
+    fn over_last_axis(&self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
+        let channels = at.features(x)?;
         let gamma = scale_or_ones(at, self.scale, channels)?;
         let beta = center_or_zeros(at, self.center, channels)?;
         let mean = at.statistic("moving_mean", TensorType::f32([channels]), 0.0)?;
         let variance = at.statistic("moving_variance", TensorType::f32([channels]), 1.0)?;
-        if !at.is_training() {
+        if !at.is_learning() {
             let norm = BatchNormInference { epsilon: self.epsilon };
-            return Ok(x.with(at.op(norm, &[x.value, gamma, beta, mean, variance])?));
+            return at.op(norm, &[x, gamma, beta, mean, variance]);
         }
-        let outputs = at.ops(BatchNorm { epsilon: self.epsilon }, &[x.value, gamma, beta])?;
-        at.update(MovingAverage { momentum: self.momentum }, &[mean, outputs[1]])?;
-        at.update(MovingAverage { momentum: self.momentum }, &[variance, outputs[2]])?;
-        Ok(x.with(outputs[0]))
+        let outputs = at.ops(BatchNorm { epsilon: self.epsilon }, &[x, gamma, beta])?;
+        at.follow(mean, self.momentum, outputs[1])?;
+        at.follow(variance, self.momentum, outputs[2])?;
+        Ok(outputs[0])
     }
 }
 

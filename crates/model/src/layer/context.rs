@@ -1,11 +1,15 @@
 //! What a layer sees while it is lowered.
 
+use super::Kept;
 use crate::lower::step_type;
 use crate::{Mode, Node};
-use plimsoll_graph::op::BiasAdd;
+use plimsoll_graph::op::{BiasAdd, Binary, Concat, Fill, MovingAverage, Reshape, Transpose, Unary};
 use plimsoll_graph::{
-    Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
+    ElementType, Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
 };
+
+/// A constant with more runs of equal elements than this is refused.
+const MOST_RUNS: usize = 4096;
 
 /// What flows between layers: a value and, for sequences with padding, the mask of the positions that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +27,9 @@ pub struct Context<'a> {
     node: &'a Node,
     layer: LayerId,
     position: u64,
-    step: &'a mut Option<ValueId>,
+    /// How many random masks the layer has made so far.
+    masks: u64,
+    kept: &'a mut Kept,
 }
 
 impl Signal {
@@ -45,9 +51,9 @@ impl<'a> Context<'a> {
         node: &'a Node,
         layer: LayerId,
         position: u64,
-        step: &'a mut Option<ValueId>,
+        kept: &'a mut Kept,
     ) -> Self {
-        Self { graph, mode, node, layer, position, step }
+        Self { graph, mode, node, layer, position, masks: 0, kept }
     }
 
     /// Whether the graph is for training.
@@ -55,14 +61,26 @@ impl<'a> Context<'a> {
         self.mode == Mode::Training
     }
 
-    /// The layer's position in the model, which tells its random numbers from those of other layers.
-    pub fn position(&self) -> u64 {
-        self.position
+    /// Whether training changes this layer: the graph is for training, and the layer is not frozen.
+    pub fn is_learning(&self) -> bool {
+        self.is_training() && self.node.trainable
+    }
+
+    /// A seed for the next random mask of this layer, unlike that of any other.
+    pub fn seed(&mut self) -> u64 {
+        let seed = self.position | self.masks << 32;
+        self.masks += 1;
+        seed
     }
 
     /// The shape of a value.
     pub fn shape(&self, value: ValueId) -> &Shape {
         &self.graph.tensor(value).shape
+    }
+
+    /// The element type of a value.
+    pub fn element(&self, value: ValueId) -> ElementType {
+        self.graph.tensor(value).element
     }
 
     /// The extents of a value of rank `N`.
@@ -95,6 +113,16 @@ impl<'a> Context<'a> {
         position.filter(|&position| position < rank).ok_or_else(wrong)
     }
 
+    /// Several axes as ascending positions, none of them twice.
+    pub fn axes(&self, axes: &[isize], value: ValueId) -> Result<Vec<usize>, ShapeError> {
+        let mut positions = axes.iter().map(|&axis| self.axis(axis, value)).collect::<Result<Vec<_>, _>>()?;
+        positions.sort_unstable();
+        match positions.windows(2).any(|pair| pair[0] == pair[1]) {
+            true => Err(self.refusal(&[value], format!("the axes {axes:?} name one twice"))),
+            false => Ok(positions),
+        }
+    }
+
     /// A product of settings that may be absurdly large.
     pub fn product(&self, factors: &[usize]) -> Result<usize, ShapeError> {
         let product = factors.iter().try_fold(1usize, |product, &factor| product.checked_mul(factor));
@@ -117,10 +145,66 @@ impl<'a> Context<'a> {
         self.graph.add_op(kind.into(), inputs, Site::forward(self.layer))
     }
 
-    /// Adds an op that replaces something the layer remembers across steps.
-    pub fn update(&mut self, kind: impl Into<OpKind>, inputs: &[ValueId]) -> Result<(), ShapeError> {
+    /// Lets a statistic follow what this call of the layer has found, as a moving average. A graph updates a value once, so the calls of a
+    /// shared layer are averaged first: `m a^n + (1 - a) (x1 a^(n-1) + ... + xn)` is what `n` updates one after another give.
+    pub fn follow(&mut self, statistic: ValueId, momentum: f32, found: ValueId) -> Result<(), ShapeError> {
+        let Some(calls) = self.kept.found(&self.node.name, statistic, found) else { return Ok(()) };
+        let (&first, rest) = calls.split_first().expect("this call is one of them");
+        let mut sum = first;
+        for &value in rest {
+            let faded = self.op(Unary::MultiplyScalar(momentum), &[sum])?;
+            sum = self.op(Binary::Add, &[faded, value])?;
+        }
+        let all = momentum.powi(calls.len() as i32);
+        if !rest.is_empty() {
+            let share = if all < 1.0 { (1.0 - momentum) / (1.0 - all) } else { 1.0 };
+            sum = self.op(Unary::MultiplyScalar(share), &[sum])?;
+        }
         let site = Site { layer: Some(self.layer), phase: Phase::Update };
-        self.graph.add_op(kind.into(), inputs, site).map(drop)
+        self.graph.add_op(MovingAverage { momentum: all }.into(), &[statistic, sum], site).map(drop)
+    }
+
+    /// The value under another shape.
+    pub fn reshaped(&mut self, value: ValueId, shape: impl Into<Shape>) -> Result<ValueId, ShapeError> {
+        let shape = shape.into();
+        if *self.shape(value) == shape { Ok(value) } else { self.op(Reshape { shape }, &[value]) }
+    }
+
+    /// The value with its axes in another order.
+    pub fn transposed(&mut self, value: ValueId, order: Vec<usize>) -> Result<ValueId, ShapeError> {
+        let moves = order.iter().enumerate().any(|(position, &axis)| position != axis);
+        if moves { self.op(Transpose { order }, &[value]) } else { Ok(value) }
+    }
+
+    /// The value with one axis and the last in each other's place; doing it again undoes it.
+    pub fn exchanged(&mut self, value: ValueId, axis: usize) -> Result<ValueId, ShapeError> {
+        let last = self.axis(-1, value)?;
+        let mut order: Vec<usize> = (0..=last).collect();
+        order.swap(axis, last);
+        self.transposed(value, order)
+    }
+
+    /// A scalar that does not change.
+    pub fn scalar(&mut self, value: f32) -> Result<ValueId, ShapeError> {
+        self.op(Fill { shape: Shape::scalar(), value }, &[])
+    }
+
+    /// A vector that does not change: one op for each run of equal elements, so it is meant for short ones.
+    pub fn constant(&mut self, elements: &[f32]) -> Result<ValueId, ShapeError> {
+        let runs: Vec<&[f32]> = elements.chunk_by(|a, b| a.to_bits() == b.to_bits()).collect();
+        if runs.len() > MOST_RUNS {
+            let problem = format!("a constant of {} different elements is more than {MOST_RUNS}", runs.len());
+            return Err(self.refusal(&[], problem));
+        }
+        let mut parts = Vec::with_capacity(runs.len());
+        for run in runs {
+            parts.push(self.op(Fill { shape: [run.len()].into(), value: run[0] }, &[])?);
+        }
+        match parts[..] {
+            [] => Err(self.refusal(&[], "a constant has no elements".to_string())),
+            [single] => Ok(single),
+            _ => self.op(Concat { axis: 0 }, &parts),
+        }
     }
 
     /// Adds a float32 parameter of the layer.
@@ -146,13 +230,14 @@ impl<'a> Context<'a> {
 
     /// The input that counts steps; it is added when first asked for.
     pub fn step(&mut self) -> Result<ValueId, ShapeError> {
-        if let Some(step) = *self.step {
+        if let Some(step) = self.kept.step {
             return Ok(step);
         }
         let step = self.graph.add_input("step", step_type())?;
-        Ok(*self.step.insert(step))
+        Ok(*self.kept.step.insert(step))
     }
 
+    /// A new value that lives across steps, or the one that an earlier call of this layer has made.
     fn persistent(
         &mut self,
         name: &str,
@@ -161,6 +246,19 @@ impl<'a> Context<'a> {
         init: Init,
     ) -> Result<ValueId, ShapeError> {
         let name = format!("{}/{name}", self.node.name);
-        self.graph.add_persistent(name, tensor, role, init, Some(self.layer))
+        if let Some(&shared) = self.kept.persistents.get(&name) {
+            let same = *self.graph.tensor(shared) == tensor;
+            let other = || {
+                format!(
+                    "`{name}` is {} in another use of this layer, not {tensor}",
+                    self.graph.tensor(shared)
+                )
+            };
+            return if same { Ok(shared) } else { Err(self.refusal(&[], other())) };
+        }
+        let role = if self.node.trainable { role } else { Role::Statistic };
+        let value = self.graph.add_persistent(name.clone(), tensor, role, init, Some(self.layer))?;
+        self.kept.persistents.insert(name, value);
+        Ok(value)
     }
 }

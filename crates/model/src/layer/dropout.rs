@@ -11,6 +11,7 @@ pub struct Dropout {
     /// The probability of dropping an element.
     pub rate: f32,
     /// The shape of the random mask, which is stretched over the input; `None` along axes that have the input's extent.
+    /// SpatialDropout1D and SpatialDropout2D are dropouts with such a shape, and so is the StochasticDepth of ConvNeXt.
     pub noise_shape: Option<Vec<Option<usize>>>,
 }
 
@@ -23,6 +24,16 @@ impl Dropout {
     /// Whole images of a batch: stochastic depth (Huang et al. 2016).
     pub fn of_images(rate: f32) -> Self {
         Self { rate, noise_shape: Some(vec![None, Some(1), Some(1), Some(1)]) }
+    }
+
+    /// Whole channels of sequences: Keras's SpatialDropout1D.
+    pub fn spatial1d(rate: f32) -> Self {
+        Self { rate, noise_shape: Some(vec![None, Some(1), None]) }
+    }
+
+    /// Whole channels of images: Keras's SpatialDropout2D.
+    pub fn spatial2d(rate: f32) -> Self {
+        Self { rate, noise_shape: Some(vec![None, Some(1), Some(1), None]) }
     }
 
     pub(super) fn kind(&self) -> &'static str {
@@ -55,6 +66,6 @@ impl Dropout {
 /// Adds the op that drops elements of any value.
 pub(super) fn drop_elements(at: &mut Context<'_>, rate: f32, x: ValueId) -> Result<ValueId, ShapeError> {
     let step = at.step()?;
-    let dropout = op::Dropout { rate, seed: at.position() };
+    let dropout = op::Dropout { rate, seed: at.seed() };
     at.op(dropout, &[x, step])
 }

@@ -2,7 +2,7 @@
 
 use super::{Context, Lowered, Signal};
 use plimsoll_graph::op::{Binary, Unary};
-use plimsoll_graph::{ShapeError, ValueId};
+use plimsoll_graph::{Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// What several results become, element by element, stretched to a common shape.
@@ -41,6 +41,7 @@ impl Merge {
         if wrong_count {
             return Err(at.refusal(&values, format!("it does not take {} inputs", values.len())));
         }
+        let values = aligned(at, &values)?;
         let mut merged = fold(at, self.pairwise(), &values)?;
         if *self == Self::Average {
             merged = at.op(Unary::MultiplyScalar(1.0 / values.len() as f32), &[merged])?;
@@ -57,6 +58,21 @@ impl Merge {
             Self::Minimum => Binary::Minimum,
         }
     }
+}
+
+/// As in Keras: values of a lower rank get axes of extent 1 after the batch.
+fn aligned(at: &mut Context<'_>, values: &[ValueId]) -> Result<Vec<ValueId>, ShapeError> {
+    let rank = values.iter().map(|&value| at.shape(value).rank()).max().unwrap_or(0);
+    let mut aligned = Vec::with_capacity(values.len());
+    for &value in values {
+        let mut extents = at.shape(value).extents().to_vec();
+        let missing = rank - extents.len();
+        if !extents.is_empty() {
+            extents.splice(1..1, vec![1; missing]);
+        }
+        aligned.push(at.reshaped(value, Shape::new(extents))?);
+    }
+    Ok(aligned)
 }
 
 /// As in Keras: a position counts if it counts in any of the inputs; there is no mask if any input has none.

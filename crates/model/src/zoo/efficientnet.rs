@@ -39,8 +39,8 @@ const BLOCKS: usize = 16;
 pub(super) fn efficientnet_b0(settings: &Settings) -> Model {
     let mut net = Builder::new("efficientnet_b0");
     let input = net.input(settings.image());
-    let at = net.push(Rescaling { scale: 1.0 / 255.0, offset: 0.0 }, &[input]);
-    let at = net.push(Normalization {}, &[at]);
+    let at = net.push(Rescaling::new(1.0 / 255.0, 0.0), &[input]);
+    let at = net.push(Normalization::default(), &[at]);
     let at = net.add("stem_conv_pad", padding_for_stride_2(settings.size(), 3), &[at]);
     let stem = Conv2d::new(32, 3).strides(2).without_bias().kernel_initializer(CONV_INITIALIZER);
     let at = net.add("stem_conv", stem, &[at]);

@@ -165,7 +165,7 @@ const ROWS: [Row; 15] = [
 pub(super) fn mobilenet_v3_large(settings: &Settings) -> Model {
     let mut net = Builder::new("mobilenet_v3_large");
     let input = net.input(settings.image());
-    let at = net.push(Rescaling { scale: 1.0 / 127.5, offset: -1.0 }, &[input]);
+    let at = net.push(Rescaling::new(1.0 / 127.5, -1.0), &[input]);
     let at = net.add("conv", Conv2d::new(16, 3).strides(2).same().without_bias(), &[at]);
     let at = net.add("conv_bn", norm(), &[at]);
     let at = net.add("conv_activation", SWISH, &[at]);

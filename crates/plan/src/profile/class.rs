@@ -136,6 +136,9 @@ impl Class {
             OpKind::Concat(_) | OpKind::Slice(_) | OpKind::Pad(_) | OpKind::Fill(_) => Self::Movement,
             OpKind::Embedding(_) | OpKind::EmbeddingGradient(_) => Self::Movement,
             OpKind::Upsample2d(_) | OpKind::Upsample2dGradient(_) => Self::Upsampling,
+            OpKind::Resize2d(_) | OpKind::Resize2dGradient(_) => Self::Upsampling,
+            // Two logarithms' worth of work an element; no model spends its time here, so it is not measured by itself.
+            OpKind::RandomNormal(_) => Self::Tanh,
             OpKind::Dropout(_) => Self::Dropout,
             OpKind::Update(_) => Self::Update,
             OpKind::Reshape(_) => return None,
@@ -204,7 +207,7 @@ fn of_function(function: Unary) -> Class {
         Unary::LeakyRelu(_) | Unary::HardSigmoid | Unary::HardSwish | Unary::Huber(_) => Class::Piecewise,
         Unary::Sqrt | Unary::Rsqrt => Class::Piecewise,
         Unary::Elu(_) | Unary::Sigmoid | Unary::Swish | Unary::Exp => Class::Exponential,
-        Unary::Tanh | Unary::GeluTanh | Unary::Log | Unary::PowerScalar(_) => Class::Tanh,
+        Unary::Tanh | Unary::GeluTanh | Unary::Log | Unary::Softplus | Unary::PowerScalar(_) => Class::Tanh,
         Unary::Gelu => Class::Gelu,
     }
 }
@@ -219,7 +222,7 @@ fn of_derivative(function: Unary) -> Class {
         Unary::MultiplyScalar(_) | Unary::MaximumScalar(_) | Unary::Log => Class::Elementwise,
         Unary::LeakyRelu(_) | Unary::HardSigmoid | Unary::HardSwish | Unary::Huber(_) => Class::Piecewise,
         Unary::Sqrt | Unary::Rsqrt => Class::Piecewise,
-        Unary::Swish => Class::Exponential,
+        Unary::Swish | Unary::Softplus => Class::Exponential,
         Unary::GeluTanh | Unary::PowerScalar(_) => Class::Tanh,
         Unary::Gelu => Class::Gelu,
     }

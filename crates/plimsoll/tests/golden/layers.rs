@@ -103,8 +103,8 @@ fn image_layers() -> Model {
 fn merging_layers() -> Model {
     let mut net = Builder::new("merging_layers");
     let x = net.input([4, 6]);
-    let x = net.push(Rescaling { scale: 0.5, offset: 0.25 }, &[x]);
-    let x = net.push(Normalization {}, &[x]);
+    let x = net.push(Rescaling::new(0.5, 0.25), &[x]);
+    let x = net.push(Normalization::default(), &[x]);
     let a = net.push(Dense::new(6).activation(Activation::Tanh), &[x]);
     let b = net.push(Dense::new(6).activation(Activation::Swish), &[x]);
     let pairs = [Merge::Subtract, Merge::Multiply, Merge::Maximum, Merge::Minimum];

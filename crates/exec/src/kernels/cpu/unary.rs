@@ -32,6 +32,7 @@ pub(super) fn run(op: &Unary, call: Call<'_>) -> Result<(), KernelError> {
         Unary::HardSwish => map(call, |x| x * hard_sigmoid(x)),
         Unary::Gelu => map(call, |x| x * normal_distribution(x)),
         Unary::GeluTanh => map(call, |x| 0.5 * x * (1.0 + gelu_tanh(x))),
+        Unary::Softplus => map(call, |x| x.max(0.0) + (-x.abs()).exp().ln_1p()),
         Unary::Exp => map(call, exp),
         Unary::Log => map(call, f32::ln),
         Unary::Sqrt => map(call, f32::sqrt),
@@ -69,6 +70,8 @@ pub(super) fn run_gradient(op: &UnaryGradient, call: Call<'_>) -> Result<(), Ker
             map_pair(call, |x, dy| dy * (normal_distribution(x) + x * DENSITY_AT_0 * exp(-0.5 * x * x)))
         }
         Unary::GeluTanh => map_pair(call, |x, dy| dy * gelu_tanh_slope(x)),
+        // The slope is the sigmoid of x: 1 - e^-y.
+        Unary::Softplus => map_pair(call, |y, dy| -dy * (-y).exp_m1()),
         Unary::Exp => map_pair(call, |y, dy| dy * y),
         Unary::Log => map_pair(call, |x, dy| dy / x),
         Unary::Sqrt => map_pair(call, |y, dy| 0.5 * dy / y),

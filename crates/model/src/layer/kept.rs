@@ -1,0 +1,42 @@
+//! What lowering keeps from layer to layer: what shared layers have in common.
+
+use crate::Model;
+use plimsoll_graph::ValueId;
+use std::collections::HashMap;
+
+/// What lowering keeps from layer to layer.
+pub struct Kept {
+    /// The input that counts steps, once somebody has asked for it.
+    pub(super) step: Option<ValueId>,
+    /// Parameters and statistics by their names.
+    pub(super) persistents: HashMap<String, ValueId>,
+    /// What the calls of a shared layer so far have found for each statistic.
+    found: HashMap<ValueId, Vec<ValueId>>,
+    /// How often each layer is called, and how often it was called so far.
+    calls: HashMap<String, (usize, usize)>,
+}
+
+impl Kept {
+    /// Before the first layer of a model.
+    pub(crate) fn new(model: &Model) -> Self {
+        let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
+        for node in &model.nodes {
+            calls.entry(node.name.clone()).or_default().0 += 1;
+        }
+        Self { step: None, persistents: HashMap::new(), found: HashMap::new(), calls }
+    }
+
+    /// Begins a call of a layer and gives its name: the layer's, with the number of the call from the second on.
+    pub(crate) fn call(&mut self, layer: &str) -> String {
+        let (_, so_far) = self.calls.get_mut(layer).expect("all nodes were counted");
+        *so_far += 1;
+        if *so_far == 1 { layer.to_string() } else { format!("{layer}:{so_far}") }
+    }
+
+    /// Notes what this call of a layer has found for a statistic; after the last call, gives what all of them have found.
+    pub(super) fn found(&mut self, layer: &str, statistic: ValueId, value: ValueId) -> Option<Vec<ValueId>> {
+        self.found.entry(statistic).or_default().push(value);
+        let (all, so_far) = self.calls[layer];
+        if all == so_far { self.found.remove(&statistic) } else { None }
+    }
+}
