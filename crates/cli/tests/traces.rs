@@ -77,7 +77,7 @@ fn check_perfetto(json: &[u8]) {
         }
     }
     assert!(open.is_empty() && phases["X"] == 5 && phases["b"] > 100, "{phases:?}");
-    for wanted in ["live", "activation", "parameter", "gradient", "optimizer state", "limit", "plan's floor"]
+    for wanted in ["live", "activation", "parameter", "gradient", "optimizer_state", "limit", "plan's floor"]
     {
         assert!(counters.contains(&wanted), "no counter {wanted}");
     }

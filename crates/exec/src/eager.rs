@@ -219,6 +219,7 @@ impl Eager {
     pub fn take_recorder(&mut self) -> Option<Recorder> {
         let mut recorder = self.recorder.take()?;
         recorder.drain(self.pool.trace_mut());
+        self.pool.stop_recording();
         Some(recorder)
     }
 

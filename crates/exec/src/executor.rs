@@ -126,7 +126,9 @@ impl Executor {
 
     /// Ends the recording.
     pub fn take_recorder(&mut self) -> Option<Recorder> {
-        self.recorder.take()
+        let recorder = self.recorder.take()?;
+        self.settings.record = false;
+        Some(recorder)
     }
 
     /// A float32 value that is there between runs: an input, an output or a persistent value.

@@ -2,8 +2,10 @@
 //!
 //! `cargo run --release -p plimsoll --example recording_cost [THREADS] [MODEL:BATCH ...]`
 //!
-//! Two trainers of the same job make a step each, one of them recording to a file; which goes first changes from pair to pair. What others on the machine
-//! do meets both alike, so the median of the pairs' ratios is told, and the ratio of the fastest steps.
+//! One trainer makes blocks of steps in turn, with and without a recorder that writes to a file, so that both have the same threads and the same memory.
+//! What others on the machine do meets both alike: the median of the ratios of neighbouring blocks is told, and that of two blocks without a recorder, which
+//! shows how far to trust it. A block's time is the time for which the threads of the process have really run, where the system tells: by the clock, others on a
+//! busy machine decide.
 
 use plimsoll::data::{Elements, Samples};
 use plimsoll::memory::{Bfc, BfcOptions, Device};
@@ -14,14 +16,15 @@ use plimsoll::{Bytes, EagerOptions, EagerTrainer, Job, JobError, OnShortage, Pre
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const MODELS: [&str; 5] = ["mlp@64:1", "mlp@784:32", "cnn@8,channels=1:1", "cnn@32:8", "resnet20@32:1"];
-/// Each is measured for about so long, and at least so many pairs.
-const SECONDS: f64 = 6.0;
-const PAIRS: u64 = 30;
-/// Steps before it counts.
-const WARM: u64 = 3;
+/// Each is measured for about so long, and at least so many rounds.
+const SECONDS: f64 = 10.0;
+const ROUNDS: u64 = 30;
+/// How long a block is, and its steps before it counts.
+const BLOCK_SECONDS: f64 = 0.06;
+const WARM: u64 = 2;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -31,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let named: Vec<String> = arguments.collect();
     let models = if named.is_empty() { MODELS.map(str::to_string).to_vec() } else { named };
-    println!("| model, batch | run | step | median of pairs | fastest | events a step | bytes an event |");
+    println!("| model, batch | run | step | recorded | plain again | events a step | bytes an event |");
     println!("|---|---|--:|--:|--:|--:|--:|");
     for model in &models {
         for is_eager in [false, true] {
@@ -46,38 +49,51 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
     let (name, batch) = model.split_once(':').ok_or("a model is written as NAME:BATCH")?;
     let prepared = Job { threads, ..Job::new(zoo::find(name)?, batch.parse()?) }.prepare()?;
     let path = std::env::temp_dir().join(format!("recording_cost.{}.trace", std::process::id()));
-    let mut plain = Subject::new(&prepared, is_eager, None)?;
-    let mut recorded = Subject::new(&prepared, is_eager, Some(&path))?;
+    let mut subject = Subject::new(&prepared, is_eager)?;
     let samples: Vec<usize> = (0..prepared.job.batch).collect();
-    let (mut ratios, mut fastest) = (Vec::new(), [Duration::MAX; 2]);
+    let (mut recorded, mut again, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    let length = (BLOCK_SECONDS / subject.block(&samples, 4)?).ceil() as u64;
     let start = Instant::now();
-    let mut step = 0;
-    while step < PAIRS + WARM || start.elapsed().as_secs_f64() < SECONDS {
-        step += 1;
-        let mut times = [Duration::ZERO; 2];
-        for which in [step % 2, 1 - step % 2] {
-            let subject = if which == 0 { &mut plain } else { &mut recorded };
-            times[which as usize] = subject.step(step, &samples)?;
-        }
-        if step > WARM {
-            ratios.push(times[1].as_secs_f64() / times[0].as_secs_f64());
-            fastest = [fastest[0].min(times[0]), fastest[1].min(times[1])];
-        }
+    let mut rounds = 0;
+    while rounds < ROUNDS || start.elapsed().as_secs_f64() < SECONDS {
+        rounds += 1;
+        let first = subject.block(&samples, length)?;
+        subject.record(&prepared, &path)?;
+        let with = subject.block(&samples, length)?;
+        subject.finish()?;
+        let last = subject.block(&samples, length)?;
+        recorded.push(2.0 * with / (first + last));
+        again.push(last / first);
+        plain.push(first);
     }
-    recorded.finish()?;
     let (size, events) = (std::fs::metadata(&path)?.len(), happened(&file::read(File::open(&path)?)?.0));
     std::fs::remove_file(&path)?;
-    ratios.sort_by(f64::total_cmp);
-    let percent = |ratio: f64| format!("{:+.2} %", 100.0 * (ratio - 1.0));
+    let percent = |ratios: &mut Vec<f64>| format!("{:+.2} %", 100.0 * (median(ratios) - 1.0));
     Ok(format!(
         "| {name}, {batch} | {} | {:.3} ms | {} | {} | {} | {:.2} |",
         if is_eager { "eager" } else { "planned" },
-        1e3 * fastest[0].as_secs_f64(),
-        percent(ratios[ratios.len() / 2]),
-        percent(fastest[1].as_secs_f64() / fastest[0].as_secs_f64()),
-        events / step,
+        1e3 * median(&mut plain),
+        percent(&mut recorded),
+        percent(&mut again),
+        events / (length + WARM),
         size as f64 / events as f64,
     ))
+}
+
+fn median(numbers: &mut [f64]) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// The seconds that all threads of the process have run, where the system tells.
+fn busy_seconds() -> Option<f64> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    let mut nanoseconds = 0.0;
+    for task in tasks.flatten() {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        nanoseconds += text.split_whitespace().next()?.parse::<f64>().ok()?;
+    }
+    Some(nanoseconds / 1e9)
 }
 
 /// A trainer of either kind.
@@ -87,31 +103,51 @@ enum Subject {
 }
 
 impl Subject {
-    fn new(prepared: &Prepared, is_eager: bool, path: Option<&Path>) -> Result<Self, Box<dyn Error>> {
+    fn new(prepared: &Prepared, is_eager: bool) -> Result<Self, Box<dyn Error>> {
         let device = Device::host(Bytes::mib(1024));
         let run = Run { steps: 1_000_000, learning_rate: 1e-4, seed: 0, poison: false };
-        let way = if is_eager { Way::Eager("bfc") } else { Way::Planned };
-        let about = about(std::slice::from_ref(prepared), "recording cost", &device, way);
-        let recorder = path.map(|path| Recorder::new(Box::new(File::create(path)?), &about)).transpose()?;
         if is_eager {
             let allocator = Box::new(|| Box::new(Bfc::new(BfcOptions::default())) as _);
             let options = EagerOptions { allocator, on_shortage: OnShortage::Stop };
-            let mut trainer = EagerTrainer::new(vec![prepared.clone()], &device, run, options)?;
-            recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
-            return Ok(Self::Eager(Box::new(trainer)));
+            return Ok(Self::Eager(Box::new(EagerTrainer::new(
+                vec![prepared.clone()],
+                &device,
+                run,
+                options,
+            )?)));
         }
-        let mut trainer = Trainer::new(prepared.clone(), &device, run)?;
-        recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
-        Ok(Self::Planned(Box::new(trainer)))
+        Ok(Self::Planned(Box::new(Trainer::new(prepared.clone(), &device, run)?)))
     }
 
-    fn step(&mut self, step: u64, samples: &[usize]) -> Result<Duration, JobError> {
-        let start = Instant::now();
+    fn record(&mut self, prepared: &Prepared, path: &Path) -> Result<(), std::io::Error> {
+        let way = if matches!(self, Self::Eager(_)) { Way::Eager("bfc") } else { Way::Planned };
+        let about =
+            about(std::slice::from_ref(prepared), "recording cost", &Device::host(Bytes::mib(1024)), way);
+        let recorder = Recorder::new(Box::new(File::create(path)?), &about)?;
         match self {
-            Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
-            Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
-        };
-        Ok(start.elapsed())
+            Self::Planned(trainer) => trainer.record_to(recorder),
+            Self::Eager(trainer) => trainer.record_to(recorder),
+        }
+        Ok(())
+    }
+
+    /// Some steps; gives the seconds of each.
+    fn block(&mut self, samples: &[usize], length: u64) -> Result<f64, JobError> {
+        self.steps(samples, 1..=WARM)?;
+        let start = (Instant::now(), busy_seconds());
+        self.steps(samples, WARM + 1..=WARM + length)?;
+        let busy = start.1.zip(busy_seconds()).map(|(from, to)| to - from);
+        Ok(busy.unwrap_or_else(|| start.0.elapsed().as_secs_f64()) / length as f64)
+    }
+
+    fn steps(&mut self, samples: &[usize], steps: std::ops::RangeInclusive<u64>) -> Result<(), JobError> {
+        for step in steps {
+            match self {
+                Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
+                Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
+            };
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), std::io::Error> {

@@ -80,6 +80,12 @@ impl Pool {
         }
     }
 
+    /// From now on nothing is recorded, and what was is nobody's business any more.
+    pub(crate) fn stop_recording(&mut self) {
+        self.record = false;
+        self.recorded = RecordedRegions::default();
+    }
+
     /// The device the regions are on.
     pub fn device(&self) -> &Device {
         &self.device

@@ -11,7 +11,6 @@ const OTHERS: &str = "other roles";
 
 /// Live bytes by role while a trace is walked.
 pub(super) struct Lives<'a> {
-    trace: &'a Trace,
     /// The place of each label's role in the list.
     role_of: Vec<usize>,
     roles: Vec<&'a str>,
@@ -36,7 +35,7 @@ impl<'a> Lives<'a> {
         };
         let role_of: Vec<usize> = trace.labels.iter().map(|label| place(&label.role)).collect();
         let live = vec![0; roles.len()];
-        Self { trace, role_of, roles, live, blocks: HashMap::new() }
+        Self { role_of, roles, live, blocks: HashMap::new() }
     }
 
     /// The sum, then each role.
@@ -63,11 +62,6 @@ impl<'a> Lives<'a> {
                 }
             }
         }
-    }
-
-    /// The trace that is walked.
-    pub(super) fn trace(&self) -> &'a Trace {
-        self.trace
     }
 
     fn remove(&mut self, (role, bytes): (usize, u64)) {

@@ -69,8 +69,7 @@ fn write_lines(about: &About, unrolled: &Unrolled, list: &mut List<'_, impl Writ
 fn write_counters(trace: &Trace, unrolled: &Unrolled, list: &mut List<'_, impl Write>) -> Result<()> {
     let mut lives = Lives::new(trace);
     let mut shown: HashMap<&str, u64> = HashMap::new();
-    for (op, happening) in &unrolled.happenings {
-        let time = unrolled.microseconds(*op);
+    for ((_, happening), time) in unrolled.happenings.iter().zip(unrolled.times()) {
         if let Happening::Reserved(bytes) = happening {
             list.add(&counter("reserved", time, json!({"bytes": bytes.0})))?;
         }
@@ -94,17 +93,17 @@ fn counter(name: &str, time: f64, values: Value) -> Value {
 fn write_buffers(trace: &Trace, unrolled: &Unrolled, list: &mut List<'_, impl Write>) -> Result<()> {
     let mut live: HashMap<BlockId, (u64, usize)> = HashMap::new();
     let mut count = 0u64;
-    for (op, happening) in &unrolled.happenings {
+    for ((_, happening), time) in unrolled.happenings.iter().zip(unrolled.times()) {
         let &Happening::Event(index) = happening else { continue };
         match trace.events[index] {
             Event::Take { block, .. } => {
-                list.add(&buffer(trace, "b", count, index, unrolled.microseconds(*op)))?;
+                list.add(&buffer(trace, "b", count, index, time))?;
                 live.insert(block, (count, index));
                 count += 1;
             }
             Event::Free { block, .. } => {
                 if let Some((id, take)) = live.remove(&block) {
-                    list.add(&buffer(trace, "e", id, take, unrolled.microseconds(op + 1)))?;
+                    list.add(&buffer(trace, "e", id, take, time))?;
                 }
             }
         }

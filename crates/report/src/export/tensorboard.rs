@@ -25,17 +25,19 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> Result<usize> {
     let lines = lines.map(|(name, bytes)| Some((name, bytes?.0)));
     let mut last = None;
     for (op, happening) in &unrolled.happenings {
-        if last.is_some_and(|last| last != *op) && !most.is_empty() {
-            write_scalars(out, &unrolled, last.unwrap_or(0), &std::mem::take(&mut most))?;
-        }
         if last != Some(*op) {
-            most.extend(lines.into_iter().flatten().filter(|_| last.is_none()));
+            match last {
+                Some(last) => write_scalars(out, &unrolled, last, &std::mem::take(&mut most))?,
+                None => most.extend(lines.into_iter().flatten()),
+            }
+            // What is freed first in an op was live during it.
+            most.extend(lives.now());
+            last = Some(*op);
         }
-        last = Some(*op);
         if let Happening::Reserved(bytes) = happening {
             most.insert("reserved", bytes.0);
         }
-        let Some(event) = event_of(lives.trace(), *happening) else { continue };
+        let Some(event) = event_of(trace, *happening) else { continue };
         lives.apply(event);
         for (role, bytes) in lives.now() {
             let entry = most.entry(role).or_default();

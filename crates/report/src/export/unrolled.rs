@@ -73,6 +73,17 @@ impl Unrolled {
         (from.1 as f64 + share * (to.1 - from.1) as f64) / 1000.0
     }
 
+    /// The microseconds of each happening: those of an op are spread over it, so that what is taken before it and freed after it keeps its order.
+    pub(super) fn times(&self) -> Vec<f64> {
+        let mut times = Vec::with_capacity(self.happenings.len());
+        for group in self.happenings.chunk_by(|(a, _), (b, _)| a == b) {
+            let (from, to) = (self.microseconds(group[0].0), self.microseconds(group[0].0 + 1));
+            let each = (to - from).max(0.0) / group.len() as f64;
+            times.extend((0..group.len()).map(|index| from + each * index as f64));
+        }
+        times
+    }
+
     fn push(&mut self, op: u64, event: usize) {
         self.happenings.push((op, Happening::Event(event)));
         self.end = self.end.max(op + 1);
@@ -140,6 +151,7 @@ mod tests {
         let times: Vec<f64> = (0..6).map(|op| unrolled.microseconds(op)).collect();
         assert_eq!(times, [1.0, 2.0, 3.0, 5.0, 7.0, 9.0], "the last ones at the pace of the ones before");
         assert_eq!((unrolled.end, unrolled.left_out), (5, 0));
+        assert_eq!(unrolled.times(), [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0]);
     }
 
     #[test]
