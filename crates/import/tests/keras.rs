@@ -1,0 +1,148 @@
+//! Models of Keras: all of `keras.applications` have Keras's parameters, and models of every layer compute what Keras computes.
+//!
+//! `keras/make_keras.py` has made the data; see `keras/ORIGIN.md`.
+
+#[path = "keras/rule.rs"]
+mod rule;
+#[path = "keras/run.rs"]
+mod run;
+
+use flate2::read::GzDecoder;
+use plimsoll_graph::{Graph, Role};
+use plimsoll_import::keras::{self, Keras};
+use plimsoll_model::{Mode, zoo};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize)]
+struct Golden {
+    applications: BTreeMap<String, Counts>,
+    families: BTreeMap<String, Case>,
+    layers: BTreeMap<String, Case>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    parameters: usize,
+    trainable: usize,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    #[serde(flatten)]
+    counts: Counts,
+    /// Of a batch of two, one list an output.
+    predictions: Vec<Vec<f32>>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keras")
+}
+
+fn golden() -> Golden {
+    serde_json::from_slice(&std::fs::read(folder().join("golden.json")).unwrap()).unwrap()
+}
+
+fn open(name: &str, size: Option<usize>) -> Keras {
+    let packed = std::fs::read(folder().join(format!("{name}.json.gz"))).unwrap();
+    let mut text = Vec::new();
+    GzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
+    keras::from_bytes(text, size).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn check_counts(name: &str, keras: &Keras, wanted: &Counts) {
+    let graph = keras.model.lower(1, Mode::Inference).unwrap();
+    let all = graph.elements_of(Role::Parameter) + graph.elements_of(Role::Statistic);
+    assert_eq!((all, graph.elements_of(Role::Parameter)), (wanted.parameters, wanted.trainable), "{name}");
+}
+
+#[test]
+fn all_applications_have_keras_s_parameters() {
+    let golden = golden();
+    assert!(golden.applications.len() >= 40);
+    for (name, counts) in &golden.applications {
+        let keras = open(&format!("applications/{name}"), Some(224));
+        check_counts(name, &keras, counts);
+        assert_eq!(keras.notes, [""; 0], "{name}");
+    }
+}
+
+/// One test a model, so that they run side by side and failures have names.
+macro_rules! families {
+    ($($test:ident $name:literal)*) => {
+        $(#[test]
+        fn $test() {
+            check_family($name);
+        })*
+
+        #[test]
+        fn every_family_has_a_test() {
+            let tested = [$($name),*];
+            for name in golden().families.keys() {
+                assert!(tested.contains(&name.as_str()), "{name}");
+            }
+        }
+    };
+}
+
+families! {
+    mobilenet "MobileNet" mobilenet_v2 "MobileNetV2" mobilenet_v3 "MobileNetV3Small" efficientnet "EfficientNetB0"
+    efficientnet_v2 "EfficientNetV2B0" densenet "DenseNet121" inception_v3 "InceptionV3" inception_resnet_v2 "InceptionResNetV2"
+    xception "Xception" resnet "ResNet50" resnet_v2 "ResNet50V2" vgg "VGG16" convnext "ConvNeXtTiny" nasnet "NASNetMobile"
+}
+
+fn check_family(name: &str) {
+    let golden = golden();
+    let case = &golden.families[name];
+    let keras = open(&format!("families/{name}"), None);
+    check_counts(name, &keras, &case.counts);
+    let found = run::predict(&keras, 2);
+    compare(name, &found, &case.predictions, 1e-4);
+    // The samples differ, so that an answer that does not depend on them would be noticed.
+    let (first, second) = case.predictions[0].split_at(case.predictions[0].len() / 2);
+    assert!(first.iter().zip(second).any(|(a, b)| (a - b).abs() > 1e-3), "{name} tells nothing");
+}
+
+fn compare(name: &str, found: &[Vec<f32>], wanted: &[Vec<f32>], allowed: f32) {
+    assert_eq!(found.len(), wanted.len(), "{name}");
+    for (output, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        assert_eq!(found.len(), wanted.len(), "{name} {output}");
+        let largest = wanted.iter().fold(1.0f32, |largest, x| largest.max(x.abs()));
+        for (position, (a, b)) in found.iter().zip(wanted).enumerate() {
+            assert!((a - b).abs() <= allowed * largest, "{name} {output} at {position}: {a}, not {b}");
+        }
+    }
+}
+
+#[test]
+fn every_layer_computes_what_keras_computes() {
+    let golden = golden();
+    let mut failures = Vec::new();
+    for (name, case) in &golden.layers {
+        let checked = std::panic::catch_unwind(|| {
+            let keras = open(&format!("layers/{name}"), None);
+            check_counts(name, &keras, &case.counts);
+            compare(name, &run::predict(&keras, 2), &case.predictions, 1e-5);
+        });
+        failures.extend(checked.is_err().then_some(name));
+    }
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
+#[test]
+fn an_imported_resnet50_is_the_zoo_s() {
+    for mode in [Mode::Training, Mode::Inference] {
+        let ours = zoo::find("resnet50@64,classes=10").unwrap().lower(4, mode).unwrap();
+        let theirs = open("families/resnet50_open", Some(64)).model.lower(4, mode).unwrap();
+        same_graphs(&ours, &theirs);
+    }
+}
+
+fn same_graphs(ours: &Graph, theirs: &Graph) {
+    for (a, b) in ours.values().iter().zip(theirs.values()) {
+        assert_eq!(a, b);
+    }
+    assert!(ours == theirs);
+}
