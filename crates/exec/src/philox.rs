@@ -40,6 +40,15 @@ pub fn unit(word: u32) -> f32 {
     (word >> 8) as f32 * (1.0 / (1 << 24) as f32)
 }
 
+/// Two words as a number of the standard normal distribution, by the method of Box and Muller.
+#[inline]
+pub fn normal(first: u32, second: u32) -> f64 {
+    // In (0, 1], so that the logarithm is finite.
+    let radius = (f64::from(first) + 1.0) / (1u64 << 32) as f64;
+    let angle = f64::from(second) / (1u64 << 32) as f64;
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+}
+
 /// A stream read from its start.
 #[derive(Clone, Debug)]
 pub struct Philox {
@@ -74,10 +83,8 @@ impl Philox {
 
     /// A number of the standard normal distribution, from two words by the method of Box and Muller.
     pub fn next_normal(&mut self) -> f32 {
-        // In (0, 1], so that the logarithm is finite.
-        let radius = (f64::from(self.next_u32()) + 1.0) / (1u64 << 32) as f64;
-        let angle = f64::from(self.next_u32()) / (1u64 << 32) as f64;
-        ((-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()) as f32
+        let words = [self.next_u32(), self.next_u32()];
+        normal(words[0], words[1]) as f32
     }
 }
 

@@ -25,8 +25,10 @@ mod moving_average;
 mod not_equal;
 mod pad;
 mod pool2d;
+mod random_normal;
 mod reduce;
 mod reshape;
+mod resize2d;
 mod slice;
 mod softmax;
 mod tensor;
@@ -107,6 +109,8 @@ pub fn run(kind: &OpKind, inputs: &[&Tensor]) -> Vec<Tensor> {
         OpKind::EmbeddingGradient(op) => embedding::run_gradient(op, inputs),
         OpKind::Reduce(op) => reduce::run(op, inputs),
         OpKind::ReduceMaxGradient(op) => reduce::run_max_gradient(op, inputs),
+        OpKind::Resize2d(op) => resize2d::run(op, inputs),
+        OpKind::Resize2dGradient(op) => resize2d::run_gradient(op, inputs),
         OpKind::Upsample2d(op) => upsample2d::run(op, inputs),
         OpKind::Upsample2dGradient(op) => upsample2d::run_gradient(op, inputs),
         OpKind::Attention(op) => attention::run(op, inputs),
@@ -120,6 +124,7 @@ pub fn run(kind: &OpKind, inputs: &[&Tensor]) -> Vec<Tensor> {
         OpKind::CrossEntropy(op) => cross_entropy::run(op, inputs),
         OpKind::CrossEntropyGradient(op) => cross_entropy::run_gradient(op, inputs),
         OpKind::Accuracy(op) => cross_entropy::run_accuracy(op, inputs),
+        OpKind::RandomNormal(op) => random_normal::run(op, inputs),
         OpKind::Fill(op) => fill::run(op, inputs),
         OpKind::Update(op) => update::run(op, inputs),
     };

@@ -27,8 +27,10 @@ mod moving_average;
 mod not_equal;
 mod pad;
 mod pool2d;
+mod random_normal;
 mod reduce;
 mod reshape;
+mod resize2d;
 mod slice;
 mod sliding;
 mod softmax;
@@ -59,8 +61,10 @@ pub use moving_average::MovingAverage;
 pub use not_equal::NotEqual;
 pub use pad::Pad;
 pub use pool2d::{AveragePool2dGradient, MaxPool2dGradient, Pool, Pool2d};
+pub use random_normal::RandomNormal;
 pub use reduce::{Reduce, ReduceMaxGradient, Reduction};
 pub use reshape::Reshape;
+pub use resize2d::{Resize2d, Resize2dGradient};
 pub use slice::Slice;
 pub use sliding::{Geometry, Padding, Sliding};
 pub use softmax::{LogSoftmax, LogSoftmaxGradient, Softmax, SoftmaxGradient};
@@ -189,6 +193,8 @@ op_kinds! {
     ReduceMaxGradient = "reduce_max_gradient",
     Upsample2d = "upsample2d",
     Upsample2dGradient = "upsample2d_gradient",
+    Resize2d = "resize2d",
+    Resize2dGradient = "resize2d_gradient",
     Attention = "attention",
     AttentionGradient = "attention_gradient",
     Lstm = "lstm",
@@ -201,6 +207,7 @@ op_kinds! {
     CrossEntropyGradient = "cross_entropy_gradient",
     Accuracy = "accuracy",
     Fill = "fill",
+    RandomNormal = "random_normal",
     Update = "update",
 }
 

@@ -18,8 +18,10 @@ mod depthwise_conv1d;
 mod depthwise_conv2d;
 mod dot;
 mod dropout;
+mod einsum_dense;
 mod embedding;
 mod flatten;
+mod gaussian_noise;
 mod global_pooling;
 mod group_normalization;
 mod gru;
@@ -30,6 +32,7 @@ mod lstm;
 mod merge;
 mod multi_head_attention;
 mod normalization;
+mod operation;
 mod permute;
 mod pooling1d;
 mod pooling2d;
@@ -38,12 +41,15 @@ mod relu;
 mod repeat_vector;
 mod rescaling;
 mod reshape;
+mod resizing;
 mod separable_conv1d;
 mod separable_conv2d;
+mod simple_rnn;
 mod softmax;
 mod stochastic_depth;
 mod time_distributed;
 mod unit_normalization;
+mod unrolled;
 mod up_sampling1d;
 mod up_sampling2d;
 mod zero_padding1d;
@@ -51,7 +57,7 @@ mod zero_padding2d;
 
 pub use activation::Activation;
 pub use batch_normalization::BatchNormalization;
-pub use bidirectional::{Bidirectional, Recurrent};
+pub use bidirectional::{Bidirectional, MergeMode, Recurrent};
 pub use concatenate::Concatenate;
 pub use context::{Context, Signal};
 pub use conv1d::{Conv1d, TimePadding};
@@ -64,8 +70,10 @@ pub use depthwise_conv1d::DepthwiseConv1d;
 pub use depthwise_conv2d::DepthwiseConv2d;
 pub use dot::Dot;
 pub use dropout::Dropout;
+pub use einsum_dense::EinsumDense;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
+pub use gaussian_noise::{GaussianDropout, GaussianNoise};
 pub use global_pooling::GlobalPooling;
 pub use group_normalization::GroupNormalization;
 pub use gru::Gru;
@@ -76,6 +84,7 @@ pub use lstm::Lstm;
 pub use merge::Merge;
 pub use multi_head_attention::MultiHeadAttention;
 pub use normalization::Normalization;
+pub use operation::{Function, Index, Operand, Operation};
 pub use permute::Permute;
 pub use pooling1d::Pooling1d;
 pub use pooling2d::Pooling2d;
@@ -84,8 +93,10 @@ pub use relu::Relu;
 pub use repeat_vector::RepeatVector;
 pub use rescaling::Rescaling;
 pub use reshape::Reshape;
+pub use resizing::Resizing;
 pub use separable_conv1d::SeparableConv1d;
 pub use separable_conv2d::SeparableConv2d;
+pub use simple_rnn::SimpleRnn;
 pub use softmax::Softmax;
 pub use stochastic_depth::StochasticDepth;
 pub use time_distributed::TimeDistributed;
@@ -151,8 +162,11 @@ layers! {
     DepthwiseConv2d,
     Dot,
     Dropout,
+    EinsumDense,
     Embedding,
     Flatten,
+    GaussianDropout,
+    GaussianNoise,
     GlobalPooling,
     GroupNormalization,
     Gru,
@@ -162,6 +176,7 @@ layers! {
     Merge,
     MultiHeadAttention,
     Normalization,
+    Operation,
     PRelu,
     Permute,
     Pooling1d,
@@ -170,8 +185,10 @@ layers! {
     RepeatVector,
     Rescaling,
     Reshape,
+    Resizing,
     SeparableConv1d,
     SeparableConv2d,
+    SimpleRnn,
     Softmax,
     StochasticDepth,
     TimeDistributed,

@@ -99,8 +99,6 @@ fn shapes_and_counts_are_keras_s() {
 fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
     let huge = usize::MAX / 2;
     let rate = Dropout::new(1.0);
-    let before = Gru { reset_after: false, ..Gru::new(4) };
-    let backwards = Lstm { go_backwards: true, ..Lstm::new(4).return_sequences() };
     let rows: Vec<(Layer, &[usize], usize, &str)> = vec![
         (Dense::new(0).into(), &[4], 1, "no elements"),
         (Dense::new(huge).into(), &[4], 1, "more elements than"),
@@ -127,8 +125,6 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (Softmax { axis: -3 }.into(), &[4], 1, "no axis -3"),
         (Embedding::new(10, 4).into(), &[4], 1, "not an int32"),
         (rate.into(), &[4], 1, "not in [0, 1)"),
-        (before.into(), &[7, 3], 1, "reset_after"),
-        (backwards.into(), &[7, 3], 1, "reversed"),
         (Lstm::new(huge).into(), &[7, 3], 1, "absurdly large"),
         (MultiHeadAttention::new(huge, 8).into(), &[7, 3], 2, "absurdly large"),
         (MultiHeadAttention::new(2, 4).into(), &[7, 3], 1, "2 or 3 inputs"),

@@ -88,6 +88,9 @@ fn flops(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> u64 {
         OpKind::EmbeddingGradient(_) => read(1),
         OpKind::Reduce(_) => read(0),
         OpKind::ReduceMaxGradient(_) => product([2, read(0)]),
+        OpKind::RandomNormal(_) => product([3 * TRANSCENDENTAL, written()]),
+        OpKind::Resize2d(_) => product([4, written()]),
+        OpKind::Resize2dGradient(_) => product([4, read(0)]),
         OpKind::Upsample2d(_) => product([4, written()]),
         OpKind::Upsample2dGradient(_) => product([4, read(0)]),
         OpKind::Attention(op) => attention(op, inputs, 1, 1),
@@ -127,7 +130,9 @@ fn per_element(function: Unary) -> u64 {
         Unary::Square | Unary::Abs | Unary::Negate | Unary::AddScalar(_) | Unary::MultiplyScalar(_) => 1,
         Unary::MaximumScalar(_) | Unary::Huber(_) => 1,
         Unary::Elu(_) | Unary::Sigmoid | Unary::Tanh | Unary::Swish | Unary::Gelu => TRANSCENDENTAL,
-        Unary::Softplus | Unary::GeluTanh | Unary::Exp | Unary::Log | Unary::Sqrt | Unary::Rsqrt => TRANSCENDENTAL,
+        Unary::Softplus | Unary::GeluTanh | Unary::Exp | Unary::Log | Unary::Sqrt | Unary::Rsqrt => {
+            TRANSCENDENTAL
+        }
         Unary::PowerScalar(_) => 2 * TRANSCENDENTAL,
     }
 }

@@ -51,12 +51,15 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         OpKind::Reshape(_) => layout::reshape(at, op),
         OpKind::Transpose(_) => layout::moved(at, op, "Transpose", "Transpose"),
         OpKind::Upsample2d(_) => layout::moved(at, op, "ResizeNearestNeighbor", "ResizeNearestNeighborGrad"),
+        OpKind::Resize2d(_) => layout::moved(at, op, "ResizeBilinear", "ResizeBilinearGrad"),
         OpKind::Embedding(_) => layout::embedding(at, op),
         OpKind::Reduce(kind) => pooling::reduce(at, op, kind.reduction),
         OpKind::Attention(_) => attention::attention(at, op),
         OpKind::Lstm(_) => recurrent::lstm(at, op),
         OpKind::Gru(_) => recurrent::gru(at, op),
-        OpKind::Cast(_) | OpKind::NotEqual(_) | OpKind::Fill(_) => layout::constant(at, op),
+        OpKind::Cast(_) | OpKind::NotEqual(_) | OpKind::Fill(_) | OpKind::RandomNormal(_) => {
+            layout::constant(at, op)
+        }
         // A forward graph has none of these.
         OpKind::Conv2dFilterGradient(_)
         | OpKind::DepthwiseConv2dInputGradient(_)
@@ -72,6 +75,7 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         | OpKind::EmbeddingGradient(_)
         | OpKind::ReduceMaxGradient(_)
         | OpKind::Upsample2dGradient(_)
+        | OpKind::Resize2dGradient(_)
         | OpKind::AttentionGradient(_)
         | OpKind::LstmGradient(_)
         | OpKind::GruGradient(_)

@@ -25,6 +25,7 @@ mod pad;
 mod pool2d;
 mod reduce;
 mod reshape;
+mod resize2d;
 mod slice;
 mod softmax;
 mod transpose;
@@ -202,6 +203,7 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         OpKind::Embedding(op) => embedding::gradient(op, at),
         OpKind::Reduce(op) => reduce::gradient(op, at),
         OpKind::Upsample2d(op) => upsample2d::gradient(op, at),
+        OpKind::Resize2d(op) => resize2d::gradient(op, at),
         OpKind::Attention(op) => attention::gradient(op, at),
         OpKind::Lstm(op) => lstm::gradient(op, at),
         OpKind::Gru(op) => gru::gradient(op, at),
@@ -221,6 +223,7 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::EmbeddingGradient(_)
         | OpKind::ReduceMaxGradient(_)
         | OpKind::Upsample2dGradient(_)
+        | OpKind::Resize2dGradient(_)
         | OpKind::AttentionGradient(_)
         | OpKind::LstmGradient(_)
         | OpKind::GruGradient(_)
@@ -228,6 +231,7 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::CrossEntropyGradient(_)
         | OpKind::Accuracy(_)
         | OpKind::Fill(_)
+        | OpKind::RandomNormal(_)
         | OpKind::Update(_) => return Err(TrainError::NotDifferentiable { op: kind.name() }),
     };
     Ok(contributions?)

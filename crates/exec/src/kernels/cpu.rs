@@ -30,8 +30,10 @@ mod not_equal;
 mod pad;
 mod patches;
 mod pool2d;
+mod random_normal;
 mod reduce;
 mod reshape;
+mod resize2d;
 mod runs;
 mod slice;
 mod softmax;
@@ -89,6 +91,8 @@ pub fn run(kind: &OpKind, call: Call<'_>) -> Result<(), KernelError> {
         OpKind::EmbeddingGradient(op) => embedding::run_gradient(op, call),
         OpKind::Reduce(op) => reduce::run(op, call),
         OpKind::ReduceMaxGradient(op) => reduce::run_max_gradient(op, call),
+        OpKind::Resize2d(op) => resize2d::run(op, call),
+        OpKind::Resize2dGradient(op) => resize2d::run_gradient(op, call),
         OpKind::Upsample2d(op) => upsample2d::run(op, call),
         OpKind::Upsample2dGradient(op) => upsample2d::run_gradient(op, call),
         OpKind::Attention(op) => attention::run(op, call),
@@ -102,6 +106,7 @@ pub fn run(kind: &OpKind, call: Call<'_>) -> Result<(), KernelError> {
         OpKind::CrossEntropy(op) => cross_entropy::run(op, call),
         OpKind::CrossEntropyGradient(op) => cross_entropy::run_gradient(op, call),
         OpKind::Accuracy(op) => cross_entropy::run_accuracy(op, call),
+        OpKind::RandomNormal(op) => random_normal::run(op, call),
         OpKind::Fill(op) => fill::run(op, call),
         OpKind::Update(op) => update::run(op, call),
     }
@@ -150,6 +155,8 @@ pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], thr
         | OpKind::Transpose(_)
         | OpKind::Embedding(_)
         | OpKind::EmbeddingGradient(_)
+        | OpKind::Resize2d(_)
+        | OpKind::Resize2dGradient(_)
         | OpKind::Upsample2d(_)
         | OpKind::Upsample2dGradient(_)
         | OpKind::Lstm(_)
@@ -159,6 +166,7 @@ pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], thr
         | OpKind::CrossEntropy(_)
         | OpKind::CrossEntropyGradient(_)
         | OpKind::Accuracy(_)
+        | OpKind::RandomNormal(_)
         | OpKind::Fill(_)
         | OpKind::Update(_) => 0,
     }
@@ -211,11 +219,14 @@ pub fn in_place(kind: &OpKind) -> &'static [(usize, usize)] {
         | OpKind::Transpose(_)
         | OpKind::Embedding(_)
         | OpKind::EmbeddingGradient(_)
+        | OpKind::Resize2d(_)
+        | OpKind::Resize2dGradient(_)
         | OpKind::Upsample2d(_)
         | OpKind::Upsample2dGradient(_)
         | OpKind::Attention(_)
         | OpKind::CrossEntropy(_)
         | OpKind::Accuracy(_)
+        | OpKind::RandomNormal(_)
         | OpKind::Fill(_)
         | OpKind::Update(_) => &[],
     }

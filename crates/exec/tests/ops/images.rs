@@ -6,8 +6,8 @@ use plimsoll_exec::reference::Tensor;
 use plimsoll_graph::op::{
     AveragePool2dGradient, BatchNorm, BatchNormGradient, BatchNormInference, Conv2d, Conv2dFilterGradient,
     DepthwiseConv2d, DepthwiseConv2dFilterGradient, DepthwiseConv2dInputGradient, Interpolation, LayerNorm,
-    LayerNormGradient, MatMul, MaxPool2dGradient, MovingAverage, Padding, Pool, Pool2d, Sliding,
-    TransposedConv2d, Upsample2d, Upsample2dGradient,
+    LayerNormGradient, MatMul, MaxPool2dGradient, MovingAverage, Padding, Pool, Pool2d, Resize2d,
+    Resize2dGradient, Sliding, TransposedConv2d, Upsample2d, Upsample2dGradient,
 };
 
 #[test]
@@ -315,5 +315,22 @@ fn upsample2d() {
         let op = Upsample2d { interpolation, factor: [2, 3] };
         Case::new(op, [random(&[3, 13, 11, 17], 1)]).check_kernel();
         Case::new(Upsample2dGradient(op), [random(&[3, 26, 33, 17], 1)]).check_kernel();
+    }
+}
+
+#[test]
+fn resize2d() {
+    for interpolation in [Interpolation::Nearest, Interpolation::Bilinear] {
+        for (image, size) in
+            [([2, 3, 4, 2], [5, 6]), ([1, 7, 5, 1], [3, 2]), ([1, 1, 1, 3], [4, 5]), ([1, 3, 2, 2], [3, 7])]
+        {
+            let [n, h, w, c] = image;
+            Case::new(Resize2d { interpolation, size }, [random(&image, 1)]).check();
+            let gradient = Resize2dGradient { interpolation, size: [h, w] };
+            Case::new(gradient, [random(&[n, size[0], size[1], c], 2)]).check_kernel();
+        }
+        Case::new(Resize2d { interpolation, size: [17, 29] }, [random(&[3, 13, 11, 17], 1)]).check_kernel();
+        let gradient = Resize2dGradient { interpolation, size: [13, 11] };
+        Case::new(gradient, [random(&[3, 17, 29, 17], 1)]).check_kernel();
     }
 }

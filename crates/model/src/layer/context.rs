@@ -5,7 +5,7 @@ use crate::lower::step_type;
 use crate::{Mode, Node};
 use plimsoll_graph::op::{BiasAdd, Binary, Concat, Fill, MovingAverage, Reshape, Transpose, Unary};
 use plimsoll_graph::{
-    Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
+    ElementType, Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
 };
 
 /// A constant with more runs of equal elements than this is refused.
@@ -76,6 +76,11 @@ impl<'a> Context<'a> {
     /// The shape of a value.
     pub fn shape(&self, value: ValueId) -> &Shape {
         &self.graph.tensor(value).shape
+    }
+
+    /// The element type of a value.
+    pub fn element(&self, value: ValueId) -> ElementType {
+        self.graph.tensor(value).element
     }
 
     /// The extents of a value of rank `N`.

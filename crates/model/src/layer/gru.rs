@@ -1,20 +1,29 @@
-//! Gated recurrent unit (Cho et al. 2014), with the reset gate after the product.
+//! Gated recurrent unit (Cho et al. 2014).
 
-use super::lstm::{finish, project, refuse_reversed_sequence};
-use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{self, BiasAdd, Fill, Slice};
+use super::lstm::{columns, dropped_input, finish, in_order_of_steps, is_plain, project, recurrent_mask};
+use super::unrolled::{Direction, unroll};
+use super::{Activation, Context, Lowered, Signal};
+use plimsoll_graph::op::{self, BiasAdd, Binary, Fill, MatMul, Slice, Unary};
 use plimsoll_graph::{Init, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
-/// A GRU with Keras's default activations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A GRU. With Keras's defaults it is one op, else a few ops a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gru {
     /// The length of the state.
     pub units: usize,
+    /// Makes candidates.
+    pub activation: Activation,
+    /// Makes gates.
+    pub recurrent_activation: Activation,
     /// Whether biases are added.
     pub use_bias: bool,
-    /// Whether the reset gate is applied after the product with the state. Only this form, Keras's default, is supported.
+    /// Whether the reset gate is applied after the product with the state, which then has a bias of its own.
     pub reset_after: bool,
+    /// The probability of dropping an input in training.
+    pub dropout: f32,
+    /// The probability of dropping an element of the state in training.
+    pub recurrent_dropout: f32,
     /// Whether the result is the state at every position rather than the last one.
     pub return_sequences: bool,
     /// Whether time runs from the last position to the first.
@@ -24,7 +33,17 @@ pub struct Gru {
 impl Gru {
     /// A GRU that gives its last state.
     pub fn new(units: usize) -> Self {
-        Self { units, use_bias: true, reset_after: true, return_sequences: false, go_backwards: false }
+        Self {
+            units,
+            activation: Activation::Tanh,
+            recurrent_activation: Activation::Sigmoid,
+            use_bias: true,
+            reset_after: true,
+            dropout: 0.0,
+            recurrent_dropout: 0.0,
+            return_sequences: false,
+            go_backwards: false,
+        }
     }
 
     /// The same, giving the state at every position.
@@ -38,36 +57,103 @@ impl Gru {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        refuse_reversed_sequence(at, x, self.return_sequences && self.go_backwards)?;
-        self.run(at, x, "", self.go_backwards)
+        let result = self.run(at, x, "", self.go_backwards)?;
+        in_order_of_steps(at, result, self.return_sequences && self.go_backwards)
     }
 
     /// The GRU with parameters under a prefix, in a direction; results stand at the positions they belong to.
     pub(super) fn run(&self, at: &mut Context<'_>, x: Signal, prefix: &str, reverse: bool) -> Lowered {
-        if !self.reset_after {
-            let problem = "the reset gate before the product (reset_after=False) is not supported";
-            return Err(at.refusal(&[x.value], problem.to_string()));
-        }
-        let [_, _, features] = at.extents(x.value)?;
+        let [batch, _, features] = at.extents(x.value)?;
         let gates = at.product(&[3, self.units])?;
-        let mut projected = project(at, x.value, &format!("{prefix}gru_cell"), features, gates)?;
-        let recurrent = at.parameter(
-            &format!("{prefix}gru_cell/recurrent_kernel"),
-            [self.units, gates],
-            Init::Orthogonal,
-        )?;
-        let recurrent_bias = if self.use_bias {
-            let biases = at.parameter(&format!("{prefix}gru_cell/bias"), [2, gates], Init::Constant(0.0))?;
+        let seen = dropped_input(at, x.value, self.dropout)?;
+        let cell = format!("{prefix}gru_cell");
+        let projected = project(at, seen, &cell, features, gates)?;
+        let name = format!("{cell}/recurrent_kernel");
+        let recurrent = at.parameter(&name, [self.units, gates], Init::Orthogonal)?;
+        let (projected, recurrent_bias) = self.biased(at, projected, &cell, gates)?;
+        let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
+        if self.reset_after && is_plain(self.activation, self.recurrent_activation, mask) {
+            let operands: Vec<ValueId> =
+                [projected, recurrent, recurrent_bias].into_iter().chain(x.mask).collect();
+            let states = at.op(op::Gru { reverse }, &operands)?;
+            return finish(at, x.with(states), self.return_sequences, reverse);
+        }
+        let direction = Direction { reverse, sequences: self.return_sequences };
+        unroll(at, x.with(projected), self.units, direction, |at, x, [h]| {
+            let seen = mask.apply(at, h)?;
+            Ok([self.step(at, x, [h, seen], [recurrent, recurrent_bias])?])
+        })
+    }
+
+    /// The projection with its bias, and the bias of the state's product.
+    fn biased(
+        &self,
+        at: &mut Context<'_>,
+        projected: ValueId,
+        cell: &str,
+        gates: usize,
+    ) -> Result<(ValueId, ValueId), ShapeError> {
+        let name = format!("{cell}/bias");
+        let zero = Init::Constant(0.0);
+        if self.use_bias && self.reset_after {
+            let biases = at.parameter(&name, [2, gates], zero)?;
             let input_bias = row(at, biases, 0, gates)?;
-            projected = at.op(BiasAdd {}, &[projected, input_bias])?;
-            row(at, biases, 1, gates)?
+            let projected = at.op(BiasAdd {}, &[projected, input_bias])?;
+            return Ok((projected, row(at, biases, 1, gates)?));
+        }
+        let nothing = at.op(Fill { shape: [gates].into(), value: 0.0 }, &[])?;
+        if !self.use_bias {
+            return Ok((projected, nothing));
+        }
+        let bias = at.parameter(&name, [gates], zero)?;
+        Ok((at.op(BiasAdd {}, &[projected, bias])?, nothing))
+    }
+
+    /// The new state, from the old one and from what recurrent dropout leaves of it; gates stand in Keras's order: update, reset, candidate.
+    fn step(
+        &self,
+        at: &mut Context<'_>,
+        x: ValueId,
+        [h, seen]: [ValueId; 2],
+        [recurrent, bias]: [ValueId; 2],
+    ) -> Result<ValueId, ShapeError> {
+        let u = self.units;
+        let gate_columns = if self.reset_after { recurrent } else { columns(at, recurrent, 0, 2 * u)? };
+        let mut carried = at.op(MatMul::default(), &[seen, gate_columns])?;
+        if self.reset_after {
+            carried = at.op(BiasAdd {}, &[carried, bias])?;
+        }
+        let update = self.gate(at, x, carried, 0)?;
+        let reset = self.gate(at, x, carried, u)?;
+        let inner = if self.reset_after {
+            let inner = columns(at, carried, 2 * u, u)?;
+            at.op(Binary::Multiply, &[reset, inner])?
         } else {
-            at.op(Fill { shape: [gates].into(), value: 0.0 }, &[])?
+            let left = at.op(Binary::Multiply, &[reset, seen])?;
+            let candidate_columns = columns(at, recurrent, 2 * u, u)?;
+            at.op(MatMul::default(), &[left, candidate_columns])?
         };
-        let operands: Vec<ValueId> =
-            [projected, recurrent, recurrent_bias].into_iter().chain(x.mask).collect();
-        let states = at.op(op::Gru { reverse }, &operands)?;
-        finish(at, x.with(states), self.return_sequences, reverse)
+        let candidate = columns(at, x, 2 * u, u)?;
+        let candidate = at.op(Binary::Add, &[candidate, inner])?;
+        let candidate = self.activation.apply(at, candidate)?;
+        let kept = at.op(Binary::Multiply, &[update, h])?;
+        let rest = at.op(Unary::Negate, &[update])?;
+        let rest = at.op(Unary::AddScalar(1.0), &[rest])?;
+        let added = at.op(Binary::Multiply, &[rest, candidate])?;
+        at.op(Binary::Add, &[kept, added])
+    }
+
+    fn gate(
+        &self,
+        at: &mut Context<'_>,
+        x: ValueId,
+        carried: ValueId,
+        start: usize,
+    ) -> Result<ValueId, ShapeError> {
+        let x = columns(at, x, start, self.units)?;
+        let carried = columns(at, carried, start, self.units)?;
+        let sum = at.op(Binary::Add, &[x, carried])?;
+        self.recurrent_activation.apply(at, sum)
     }
 }
 

@@ -1,20 +1,30 @@
 //! Long short-term memory (Hochreiter and Schmidhuber 1997).
 
-use super::{Context, Lowered, Signal};
+use super::dropout::drop_elements;
+use super::unrolled::{Direction, reversed, unroll};
+use super::{Activation, Context, Lowered, Signal};
 use crate::Initializer;
-use plimsoll_graph::op::{self, BiasAdd, MatMul};
+use plimsoll_graph::op::{self, BiasAdd, Binary, Fill, MatMul, Slice};
 use plimsoll_graph::{Init, Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
-/// An LSTM with Keras's default activations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An LSTM. With Keras's default activations and without recurrent dropout it is one op, else a few ops a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lstm {
     /// The length of the state.
     pub units: usize,
+    /// Makes candidates and results.
+    pub activation: Activation,
+    /// Makes gates.
+    pub recurrent_activation: Activation,
     /// Whether biases are added.
     pub use_bias: bool,
     /// Whether the bias of the forget gate starts at 1.
     pub unit_forget_bias: bool,
+    /// The probability of dropping an input in training.
+    pub dropout: f32,
+    /// The probability of dropping an element of the state in training.
+    pub recurrent_dropout: f32,
     /// Whether the result is the state at every position rather than the last one.
     pub return_sequences: bool,
     /// Whether time runs from the last position to the first.
@@ -24,7 +34,17 @@ pub struct Lstm {
 impl Lstm {
     /// An LSTM that gives its last state.
     pub fn new(units: usize) -> Self {
-        Self { units, use_bias: true, unit_forget_bias: true, return_sequences: false, go_backwards: false }
+        Self {
+            units,
+            activation: Activation::Tanh,
+            recurrent_activation: Activation::Sigmoid,
+            use_bias: true,
+            unit_forget_bias: true,
+            dropout: 0.0,
+            recurrent_dropout: 0.0,
+            return_sequences: false,
+            go_backwards: false,
+        }
     }
 
     /// The same, giving the state at every position.
@@ -38,32 +58,114 @@ impl Lstm {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        refuse_reversed_sequence(at, x, self.return_sequences && self.go_backwards)?;
-        self.run(at, x, "", self.go_backwards)
+        let result = self.run(at, x, "", self.go_backwards)?;
+        in_order_of_steps(at, result, self.return_sequences && self.go_backwards)
     }
 
     /// The LSTM with parameters under a prefix, in a direction; results stand at the positions they belong to.
     pub(super) fn run(&self, at: &mut Context<'_>, x: Signal, prefix: &str, reverse: bool) -> Lowered {
-        let [_, _, features] = at.extents(x.value)?;
+        let [batch, _, features] = at.extents(x.value)?;
         let gates = at.product(&[4, self.units])?;
-        let projected = project(at, x.value, &format!("{prefix}lstm_cell"), features, gates)?;
-        let recurrent = at.parameter(
-            &format!("{prefix}lstm_cell/recurrent_kernel"),
-            [self.units, gates],
-            Init::Orthogonal,
-        )?;
-        let projected = match self.use_bias {
-            true => {
-                let init = if self.unit_forget_bias { Init::ForgetGateOnes } else { Init::Constant(0.0) };
-                let bias = at.parameter(&format!("{prefix}lstm_cell/bias"), [gates], init)?;
-                at.op(BiasAdd {}, &[projected, bias])?
-            }
-            false => projected,
-        };
-        let operands: Vec<ValueId> = [projected, recurrent].into_iter().chain(x.mask).collect();
-        let states = at.op(op::Lstm { reverse }, &operands)?;
-        finish(at, x.with(states), self.return_sequences, reverse)
+        let seen = dropped_input(at, x.value, self.dropout)?;
+        let cell = format!("{prefix}lstm_cell");
+        let mut projected = project(at, seen, &cell, features, gates)?;
+        let name = format!("{cell}/recurrent_kernel");
+        let recurrent = at.parameter(&name, [self.units, gates], Init::Orthogonal)?;
+        if self.use_bias {
+            let init = if self.unit_forget_bias { Init::ForgetGateOnes } else { Init::Constant(0.0) };
+            let bias = at.parameter(&format!("{cell}/bias"), [gates], init)?;
+            projected = at.op(BiasAdd {}, &[projected, bias])?;
+        }
+        let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
+        if is_plain(self.activation, self.recurrent_activation, mask) {
+            let operands: Vec<ValueId> = [projected, recurrent].into_iter().chain(x.mask).collect();
+            let states = at.op(op::Lstm { reverse }, &operands)?;
+            return finish(at, x.with(states), self.return_sequences, reverse);
+        }
+        let direction = Direction { reverse, sequences: self.return_sequences };
+        unroll(at, x.with(projected), self.units, direction, |at, x, [h, c]| {
+            let h = mask.apply(at, h)?;
+            self.step(at, x, [h, c], recurrent)
+        })
     }
+
+    /// The new state and cell; gates stand in Keras's order: input, forget, candidate, output.
+    fn step(
+        &self,
+        at: &mut Context<'_>,
+        x: ValueId,
+        [h, c]: [ValueId; 2],
+        recurrent: ValueId,
+    ) -> Result<[ValueId; 2], ShapeError> {
+        let carried = at.op(MatMul::default(), &[h, recurrent])?;
+        let sum = at.op(Binary::Add, &[x, carried])?;
+        let [input, forget, candidate, output] =
+            [0, 1, 2, 3].map(|gate| columns(at, sum, gate * self.units, self.units));
+        let input = self.recurrent_activation.apply(at, input?)?;
+        let forget = self.recurrent_activation.apply(at, forget?)?;
+        let candidate = self.activation.apply(at, candidate?)?;
+        let output = self.recurrent_activation.apply(at, output?)?;
+        let kept = at.op(Binary::Multiply, &[forget, c])?;
+        let added = at.op(Binary::Multiply, &[input, candidate])?;
+        let c = at.op(Binary::Add, &[kept, added])?;
+        let shown = self.activation.apply(at, c)?;
+        Ok([at.op(Binary::Multiply, &[output, shown])?, c])
+    }
+}
+
+/// The mask of recurrent dropout, the same at every step, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecurrentMask(Option<ValueId>);
+
+impl RecurrentMask {
+    /// The state with some of its elements dropped.
+    pub(super) fn apply(self, at: &mut Context<'_>, state: ValueId) -> Result<ValueId, ShapeError> {
+        match self.0 {
+            Some(mask) => at.op(Binary::Multiply, &[state, mask]),
+            None => Ok(state),
+        }
+    }
+}
+
+/// Makes the mask of recurrent dropout.
+pub(super) fn recurrent_mask(
+    at: &mut Context<'_>,
+    rate: f32,
+    batch: usize,
+    units: usize,
+) -> Result<RecurrentMask, ShapeError> {
+    if !at.is_training() || rate == 0.0 {
+        return Ok(RecurrentMask(None));
+    }
+    let ones = at.op(Fill { shape: [batch, units].into(), value: 1.0 }, &[])?;
+    Ok(RecurrentMask(Some(drop_elements(at, rate, ones)?)))
+}
+
+/// In training, the sequence with some of its features dropped, the same at every position.
+pub(super) fn dropped_input(at: &mut Context<'_>, x: ValueId, rate: f32) -> Result<ValueId, ShapeError> {
+    if !at.is_training() || rate == 0.0 {
+        return Ok(x);
+    }
+    let [batch, _, features] = at.extents(x)?;
+    let ones = at.op(Fill { shape: [batch, 1, features].into(), value: 1.0 }, &[])?;
+    let mask = drop_elements(at, rate, ones)?;
+    at.op(Binary::Multiply, &[x, mask])
+}
+
+/// Whether the op of a recurrent layer computes it.
+pub(super) fn is_plain(activation: Activation, recurrent: Activation, mask: RecurrentMask) -> bool {
+    activation == Activation::Tanh && recurrent == Activation::Sigmoid && mask.0.is_none()
+}
+
+/// So many columns of a matrix.
+pub(super) fn columns(
+    at: &mut Context<'_>,
+    matrix: ValueId,
+    start: usize,
+    count: usize,
+) -> Result<ValueId, ShapeError> {
+    let [rows, _] = at.extents(matrix)?;
+    at.op(Slice { start: vec![0, start], size: vec![rows, count] }, &[matrix])
 }
 
 /// Adds the kernel and its product with every position.
@@ -87,13 +189,15 @@ pub(super) fn finish(at: &mut Context<'_>, states: Signal, sequences: bool, reve
     }
     let [batch, length, units] = at.extents(states.value)?;
     let last = if reverse { 0 } else { length - 1 };
-    let slice = op::Slice { start: vec![0, last, 0], size: vec![batch, 1, units] };
+    let slice = Slice { start: vec![0, last, 0], size: vec![batch, 1, units] };
     let state = at.op(slice, &[states.value])?;
     Ok(Signal::bare(at.op(op::Reshape { shape: [batch, units].into() }, &[state])?))
 }
 
-/// Keras gives a sequence that ran backwards in the order of its steps, which would need a reversal.
-pub(super) fn refuse_reversed_sequence(at: &Context<'_>, x: Signal, refused: bool) -> Result<(), ShapeError> {
-    let problem = "a sequence in reversed order is not supported outside of a bidirectional layer";
-    if refused { Err(at.refusal(&[x.value], problem.to_string())) } else { Ok(()) }
+/// Keras gives a sequence that ran backwards in the order of its steps, outside of a bidirectional layer. The mask stays as it is.
+pub(super) fn in_order_of_steps(at: &mut Context<'_>, result: Signal, backwards: bool) -> Lowered {
+    match backwards {
+        true => Ok(result.with(reversed(at, result.value)?)),
+        false => Ok(result),
+    }
 }

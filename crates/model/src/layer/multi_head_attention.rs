@@ -126,9 +126,6 @@ impl MultiHeadAttention {
         operands: [ValueId; 3],
         mask: Option<ValueId>,
     ) -> Result<ValueId, ShapeError> {
-        if self.use_causal_mask {
-            return Err(at.refusal(&operands, "dropout of causal attention is not supported".to_string()));
-        }
         let heads_first = Transpose { order: vec![0, 2, 1, 3] };
         let mut turned = Vec::new();
         for operand in operands {
@@ -144,9 +141,24 @@ impl MultiHeadAttention {
             let penalty = at.op(Unary::MultiplyScalar(1e9), &[mask])?;
             scores = at.op(Binary::Add, &[scores, penalty])?;
         }
+        if self.use_causal_mask {
+            let [.., length, keys] = at.extents::<4>(scores)?;
+            let penalty = later_keys(at, length, keys)?;
+            scores = at.op(Binary::Add, &[scores, penalty])?;
+        }
         let weights = at.op(Softmax {}, &[scores])?;
         let weights = drop_elements(at, self.dropout, weights)?;
         let attended = at.op(MatMul::default(), &[weights, turned[2]])?;
         at.op(heads_first, &[attended])
     }
+}
+
+/// `[queries, keys]`: what is added to the scores of keys that come after the query.
+fn later_keys(at: &mut Context<'_>, queries: usize, keys: usize) -> Result<ValueId, ShapeError> {
+    let counted = |count: usize| (0..count).map(|position| position as f32).collect::<Vec<_>>();
+    let query = at.constant(&counted(queries))?;
+    let query = at.reshaped(query, [queries, 1])?;
+    let key = at.constant(&counted(keys))?;
+    let later = at.op(Binary::Less, &[query, key])?;
+    at.op(Unary::MultiplyScalar(-1e9), &[later])
 }

@@ -25,24 +25,23 @@ impl Reshape {
         let [x] = at.operands(inputs)?;
         let shape = at.shape(x.value);
         let batch = shape[0];
-        let extents = self.extents(shape.elements() / batch);
+        let extents = extents(&self.target_shape, shape.elements() / batch);
         let wrong = || at.refusal(&[x.value], format!("the target {:?} does not fit", self.target_shape));
         let shape = Shape::new([vec![batch], extents.ok_or_else(wrong)?].concat());
         Ok(Signal::bare(at.op(op::Reshape { shape }, &[x.value])?))
     }
+}
 
-    /// The target with -1 replaced by what is left of so many elements.
-    fn extents(&self, elements: usize) -> Option<Vec<usize>> {
-        let known = self.target_shape.iter().filter(|&&extent| extent != -1);
-        let known = known.map(|&extent| usize::try_from(extent).ok());
-        let product = known.collect::<Option<Vec<_>>>()?.into_iter().try_fold(1usize, usize::checked_mul)?;
-        let unknown = self.target_shape.iter().filter(|&&extent| extent == -1).count();
-        let rest = elements.checked_div(product)?;
-        let fits =
-            unknown <= 1 && if unknown == 1 { rest * product == elements } else { product == elements };
-        let extent = |&extent: &isize| if extent == -1 { rest } else { extent.unsigned_abs() };
-        fits.then(|| self.target_shape.iter().map(extent).collect())
-    }
+/// A target with -1 replaced by what is left of so many elements.
+pub(super) fn extents(target: &[isize], elements: usize) -> Option<Vec<usize>> {
+    let known = target.iter().filter(|&&extent| extent != -1);
+    let known = known.map(|&extent| usize::try_from(extent).ok());
+    let product = known.collect::<Option<Vec<_>>>()?.into_iter().try_fold(1usize, usize::checked_mul)?;
+    let unknown = target.iter().filter(|&&extent| extent == -1).count();
+    let rest = elements.checked_div(product)?;
+    let fits = unknown <= 1 && if unknown == 1 { rest * product == elements } else { product == elements };
+    let extent = |&extent: &isize| if extent == -1 { rest } else { extent.unsigned_abs() };
+    fits.then(|| target.iter().map(extent).collect())
 }
 
 #[cfg(test)]
@@ -51,10 +50,10 @@ mod tests {
 
     #[test]
     fn one_extent_may_be_left_open() {
-        assert_eq!(Reshape::new(&[2, -1]).extents(6), Some(vec![2, 3]));
-        assert_eq!(Reshape::new(&[6]).extents(6), Some(vec![6]));
+        assert_eq!(extents(&[2, -1], 6), Some(vec![2, 3]));
+        assert_eq!(extents(&[6], 6), Some(vec![6]));
         for wrong in [&[4, -1][..], &[-1, -1], &[5], &[0, -1], &[-2, 3], &[isize::MAX, isize::MAX]] {
-            assert_eq!(Reshape::new(wrong).extents(6), None, "{wrong:?}");
+            assert_eq!(extents(wrong, 6), None, "{wrong:?}");
         }
     }
 }

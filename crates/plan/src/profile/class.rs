@@ -136,6 +136,9 @@ impl Class {
             OpKind::Concat(_) | OpKind::Slice(_) | OpKind::Pad(_) | OpKind::Fill(_) => Self::Movement,
             OpKind::Embedding(_) | OpKind::EmbeddingGradient(_) => Self::Movement,
             OpKind::Upsample2d(_) | OpKind::Upsample2dGradient(_) => Self::Upsampling,
+            OpKind::Resize2d(_) | OpKind::Resize2dGradient(_) => Self::Upsampling,
+            // Two logarithms' worth of work an element; no model spends its time here, so it is not measured by itself.
+            OpKind::RandomNormal(_) => Self::Tanh,
             OpKind::Dropout(_) => Self::Dropout,
             OpKind::Update(_) => Self::Update,
             OpKind::Reshape(_) => return None,

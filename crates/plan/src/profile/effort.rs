@@ -96,8 +96,8 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
             stretched(&smaller.shape, &outputs[0].shape)
         }
         OpKind::Broadcast(_) => stretched(&inputs[0].shape, &outputs[0].shape),
-        OpKind::Upsample2d(_) => rows(&outputs[0]),
-        OpKind::Upsample2dGradient(_) => rows(&inputs[0]),
+        OpKind::Upsample2d(_) | OpKind::Resize2d(_) => rows(&outputs[0]),
+        OpKind::Upsample2dGradient(_) | OpKind::Resize2dGradient(_) => rows(&inputs[0]),
         OpKind::Embedding(_) | OpKind::Slice(_) | OpKind::Pad(_) => rows(&outputs[0]),
         OpKind::EmbeddingGradient(_) => rows(&inputs[1]),
         OpKind::Concat(_) => inputs.iter().map(rows).sum(),
@@ -109,7 +109,7 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
             0.0
         }
         OpKind::Gru(_) | OpKind::GruGradient(_) | OpKind::Cast(_) | OpKind::NotEqual(_) => 0.0,
-        OpKind::Fill(_) | OpKind::Update(_) => 0.0,
+        OpKind::Fill(_) | OpKind::RandomNormal(_) | OpKind::Update(_) => 0.0,
     }
 }
 

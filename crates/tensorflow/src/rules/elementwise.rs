@@ -26,7 +26,9 @@ pub fn unary(at: &mut Lowering<'_>, op: &Op, kind: Unary) -> Backward {
             keeps_result(at, op, "Relu")
         }
         Unary::Exp | Unary::Sqrt | Unary::Rsqrt => keeps_result(at, op, "Exp"),
-        Unary::LeakyRelu(_) | Unary::Softplus | Unary::Abs | Unary::Log | Unary::Square => keeps_argument(at, op, "LeakyRelu"),
+        Unary::LeakyRelu(_) | Unary::Softplus | Unary::Abs | Unary::Log | Unary::Square => {
+            keeps_argument(at, op, "LeakyRelu")
+        }
         Unary::MaximumScalar(_) | Unary::PowerScalar(_) | Unary::Huber(_) => keeps_argument(at, op, "Pow"),
         Unary::Negate | Unary::AddScalar(_) => {
             let result = at.reuse("AddV2", &[argument], bytes);

@@ -1,0 +1,27 @@
+//! Random numbers of the normal distribution.
+
+use super::expect::{Inferred, integers, operands, shape};
+use crate::{Shape, TensorType};
+use serde::{Deserialize, Serialize};
+
+/// `step i32[] -> f32[shape]` of mean 0, other numbers at every step.
+///
+/// Element `i` is a function of the seed, the step and `i` alone (as in [`Dropout`](super::Dropout)), so the same numbers can be made again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RandomNormal {
+    /// The shape of the result.
+    pub shape: Shape,
+    /// The deviation.
+    pub deviation: f32,
+    /// Distinguishes the random numbers of one model.
+    pub seed: u64,
+}
+
+impl RandomNormal {
+    pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
+        let [step] = operands(inputs)?;
+        integers(step)?;
+        shape("the step", step, [])?;
+        Ok(vec![TensorType::f32(self.shape.clone())])
+    }
+}

@@ -1,0 +1,74 @@
+//! The plain recurrent layer (Elman 1990).
+
+use super::lstm::{dropped_input, in_order_of_steps, project, recurrent_mask};
+use super::unrolled::{Direction, unroll};
+use super::{Activation, Context, Lowered, Signal};
+use plimsoll_graph::Init;
+use plimsoll_graph::op::{BiasAdd, Binary, MatMul};
+use serde::{Deserialize, Serialize};
+
+/// `h = activation(x kernel + bias + h' recurrent_kernel)`, step by step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SimpleRnn {
+    /// The length of the state.
+    pub units: usize,
+    /// Makes the new state.
+    pub activation: Activation,
+    /// Whether a bias is added.
+    pub use_bias: bool,
+    /// The probability of dropping an input in training.
+    pub dropout: f32,
+    /// The probability of dropping an element of the state in training.
+    pub recurrent_dropout: f32,
+    /// Whether the result is the state at every position rather than the last one.
+    pub return_sequences: bool,
+    /// Whether time runs from the last position to the first.
+    pub go_backwards: bool,
+}
+
+impl SimpleRnn {
+    /// A layer with Keras's defaults that gives its last state.
+    pub fn new(units: usize) -> Self {
+        Self {
+            units,
+            activation: Activation::Tanh,
+            use_bias: true,
+            dropout: 0.0,
+            recurrent_dropout: 0.0,
+            return_sequences: false,
+            go_backwards: false,
+        }
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        "simple_rnn"
+    }
+
+    pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
+        let [x] = at.operands(inputs)?;
+        let result = self.run(at, x, "", self.go_backwards)?;
+        in_order_of_steps(at, result, self.return_sequences && self.go_backwards)
+    }
+
+    /// The layer with parameters under a prefix, in a direction; results stand at the positions they belong to.
+    pub(super) fn run(&self, at: &mut Context<'_>, x: Signal, prefix: &str, reverse: bool) -> Lowered {
+        let [batch, _, features] = at.extents(x.value)?;
+        let seen = dropped_input(at, x.value, self.dropout)?;
+        let cell = format!("{prefix}simple_rnn_cell");
+        let mut projected = project(at, seen, &cell, features, self.units)?;
+        let name = format!("{cell}/recurrent_kernel");
+        let recurrent = at.parameter(&name, [self.units, self.units], Init::Orthogonal)?;
+        if self.use_bias {
+            let bias = at.parameter(&format!("{cell}/bias"), [self.units], Init::Constant(0.0))?;
+            projected = at.op(BiasAdd {}, &[projected, bias])?;
+        }
+        let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
+        let direction = Direction { reverse, sequences: self.return_sequences };
+        unroll(at, x.with(projected), self.units, direction, |at, x, [h]| {
+            let h = mask.apply(at, h)?;
+            let carried = at.op(MatMul::default(), &[h, recurrent])?;
+            let sum = at.op(Binary::Add, &[x, carried])?;
+            Ok([self.activation.apply(at, sum)?])
+        })
+    }
+}
