@@ -33,8 +33,15 @@ struct Counts {
 struct Case {
     #[serde(flatten)]
     counts: Counts,
+    /// What kernels are multiplied by.
+    #[serde(default = "one")]
+    gain: f64,
     /// Of a batch of two, one list an output.
     predictions: Vec<Vec<f32>>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 fn folder() -> PathBuf {
@@ -98,7 +105,7 @@ fn check_family(name: &str) {
     let case = &golden.families[name];
     let keras = open(&format!("families/{name}"), None);
     check_counts(name, &keras, &case.counts);
-    let found = run::predict(&keras, 2);
+    let found = run::predict(&keras, 2, case.gain);
     compare(name, &found, &case.predictions, 1e-4);
     // The samples differ, so that an answer that does not depend on them would be noticed.
     let (first, second) = case.predictions[0].split_at(case.predictions[0].len() / 2);
@@ -124,7 +131,7 @@ fn every_layer_computes_what_keras_computes() {
         let checked = std::panic::catch_unwind(|| {
             let keras = open(&format!("layers/{name}"), None);
             check_counts(name, &keras, &case.counts);
-            compare(name, &run::predict(&keras, 2), &case.predictions, 1e-5);
+            compare(name, &run::predict(&keras, 2, case.gain), &case.predictions, 1e-5);
         });
         failures.extend(checked.is_err().then_some(name));
     }

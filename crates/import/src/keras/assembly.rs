@@ -7,6 +7,7 @@ use super::fields::Fields;
 use super::naming::Names;
 use super::{KerasError, functional, input, layers, sequential};
 use plimsoll_graph::ElementType;
+use plimsoll_model::layer::{Merge, Rescaling};
 use plimsoll_model::{InputSpec, Layer, Model, Node, NodeRef};
 use std::cell::RefCell;
 
@@ -107,6 +108,9 @@ impl<'a> Assembly<'a> {
             return self.add_model(&layer.object, &inside, Some(read));
         }
         let fields = self.fields(layer, scope);
+        if let Some(scale) = layers::scale_of_sum(&layer.object, &fields)? {
+            return self.add_scaled_sum(scope.name_of(layer.name), scale, read, place);
+        }
         let built = layers::build(&layer.object, &fields, call)?;
         fields.finish()?;
         let node = self.add_node(scope.name_of(layer.name), built, read, trainable, place)?;
@@ -161,6 +165,22 @@ impl<'a> Assembly<'a> {
 
     fn fields(&self, layer: &LayerConfig<'a>, scope: &Scope) -> Fields<'a> {
         Fields::new(layer.object.config, scope.name_of(layer.name), layer.object.class, self.notes)
+    }
+
+    /// The first value and a multiple of the second.
+    fn add_scaled_sum(
+        &mut self,
+        name: String,
+        scale: f32,
+        read: Vec<NodeRef>,
+        place: Place,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        let [first, second] = read[..] else {
+            return Err(KerasError::Config(format!("layer `{name}` adds two values, not {}", read.len())));
+        };
+        let (scaled, factor) = (format!("{name}/scaled"), Rescaling::new(scale, 0.0));
+        let scaled = self.add_node(scaled, factor.into(), vec![second], true, place.clone())?;
+        Ok(vec![self.add_node(name, Merge::Add.into(), vec![first, scaled], true, place)?])
     }
 
     fn push_input(&mut self, shape: plimsoll_graph::Shape, element: ElementType) -> NodeRef {

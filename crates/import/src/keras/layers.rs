@@ -17,6 +17,8 @@ mod random;
 mod recurrent;
 mod reshaping;
 
+pub(super) use applications::scale_of_sum;
+
 use super::call::{Argument, Call, is_mask};
 use super::config::{History, Object};
 use super::fields::Fields;
@@ -55,7 +57,9 @@ fn build_object(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Re
         | "Resizing" => padding::build(fields),
         "BatchNormalization" | "LayerNormalization" | "RMSNormalization" | "GroupNormalization"
         | "UnitNormalization" | "Normalization" | "Rescaling" => normalization::build(fields),
-        "Dropout" | "SpatialDropout1D" | "SpatialDropout2D" | "GaussianNoise" => random::build(fields),
+        "Dropout" | "SpatialDropout1D" | "SpatialDropout2D" | "GaussianNoise" | "GaussianDropout" => {
+            random::build(fields)
+        }
         "Flatten" | "Reshape" | "Permute" | "RepeatVector" => reshaping::build(fields),
         "Add" | "Subtract" | "Multiply" | "Average" | "Maximum" | "Minimum" | "Concatenate" | "Dot" => {
             merging::build(fields)
@@ -64,7 +68,7 @@ fn build_object(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Re
         "Bidirectional" => recurrent::bidirectional(fields),
         "TimeDistributed" => recurrent::time_distributed(fields),
         "MultiHeadAttention" => attention::build(fields, call),
-        "LayerScale" | "StochasticDepth" | "CustomScaleLayer" => applications::build(fields),
+        "LayerScale" | "StochasticDepth" => applications::build(fields),
         _ => Err(unknown(fields, object)),
     }
 }

@@ -1,7 +1,7 @@
 //! The rule of `make_keras.py` for weights and inputs.
 
-/// The contents of a weight, by its path in Keras's files and its name in its layer.
-pub fn weights(path: &str, name: &str, shape: &[usize]) -> Vec<f32> {
+/// The contents of a weight, by its path in Keras's files and its name in its layer; kernels are multiplied by the gain.
+pub fn weights(path: &str, name: &str, shape: &[usize], gain: f64) -> Vec<f32> {
     let count: usize = shape.iter().product();
     let fan = match *shape {
         [rows, columns, _, 1] => rows * columns,
@@ -15,7 +15,7 @@ pub fn weights(path: &str, name: &str, shape: &[usize]) -> Vec<f32> {
         "moving_variance" | "variance" => (1.0, 0.3),
         "embeddings" => (0.0, 1.0),
         "alpha" => (0.2, 0.1),
-        _ if shape.len() > 1 && !name.contains("bias") => (0.0, (3.0 / fan as f64).sqrt()),
+        _ if shape.len() > 1 && !name.contains("bias") => (0.0, gain * (3.0 / fan as f64).sqrt()),
         _ => (0.0, 0.1),
     };
     units(path, count).map(|unit| (centre + scale * unit) as f32).collect()

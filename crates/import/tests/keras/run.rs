@@ -10,19 +10,15 @@ use plimsoll_model::Mode;
 use plimsoll_plan::{Options, Residents, plan, verify};
 
 /// The predictions for so many samples, with weights by the rule.
-pub fn predict(keras: &Keras, batch: usize) -> Vec<Vec<f32>> {
+pub fn predict(keras: &Keras, batch: usize, gain: f64) -> Vec<Vec<f32>> {
     predict_with(keras, batch, |_, weight| {
         let name = weight.name.rsplit('/').next().unwrap();
-        rule::weights(&weight.path, name, &weight.shape)
+        rule::weights(&weight.path, name, &weight.shape, gain)
     })
 }
 
 /// The predictions with any weights.
-pub fn predict_with(
-    keras: &Keras,
-    batch: usize,
-    read: impl Fn(usize, &Weight) -> Vec<f32>,
-) -> Vec<Vec<f32>> {
+pub fn predict_with(keras: &Keras, batch: usize, read: impl Fn(usize, &Weight) -> Vec<f32>) -> Vec<Vec<f32>> {
     let graph = keras.model.lower(batch, Mode::Inference).unwrap();
     let kernels = CpuKernels { threads: 2 };
     let made = plan(&graph, &kernels, Options::default(), &Residents::default());

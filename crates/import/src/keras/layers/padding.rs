@@ -6,9 +6,9 @@ use crate::keras::fields::{Fields, as_pair};
 use plimsoll_graph::op::Interpolation;
 use plimsoll_model::Layer;
 use plimsoll_model::layer::{
-    Cropping1d, Cropping2d, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
+    Cropping1d, Cropping2d, Resizing, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
 };
-use serde_json::Value;
+use serde_json::json;
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
     channels_last(fields)?;
@@ -48,6 +48,11 @@ fn interpolation(fields: &Fields<'_>, default: &'static str) -> Result<Interpola
 }
 
 fn resizing(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    let _: Option<&Value> = fields.get("height");
-    Err(fields.problem("it is not supported yet"))
+    for key in ["crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"] {
+        fields.only(key, &[json!(false)])?;
+    }
+    // These say what padding is made of, and there is none.
+    fields.skip(&["fill_mode", "fill_value"]);
+    let (height, width) = (fields.count("height")?, fields.count("width")?);
+    Ok(Resizing { height, width, interpolation: interpolation(fields, "bilinear")? }.into())
 }

@@ -4,7 +4,7 @@ use super::convolution::channels_last;
 use crate::keras::KerasError;
 use crate::keras::fields::Fields;
 use plimsoll_model::Layer;
-use plimsoll_model::layer::Dropout;
+use plimsoll_model::layer::{Dropout, GaussianDropout, GaussianNoise};
 use serde_json::Value;
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
@@ -16,11 +16,12 @@ pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
         }
         "SpatialDropout1D" => Ok(Dropout::spatial1d(rate(fields)?).into()),
         "SpatialDropout2D" => Ok(Dropout::spatial2d(rate(fields)?).into()),
-        _ => Err(fields.problem("it is not supported yet")),
+        "GaussianDropout" => Ok(GaussianDropout { rate: rate(fields)? }.into()),
+        _ => Ok(GaussianNoise { stddev: fields.number("stddev", 0.0)? as f32 }.into()),
     }
 }
 
-pub(super) fn rate(fields: &Fields<'_>) -> Result<f32, KerasError> {
+fn rate(fields: &Fields<'_>) -> Result<f32, KerasError> {
     let rate = fields.number("rate", 0.5)?;
     let wrong = || fields.problem(format!("the rate {rate} is not in [0, 1)"));
     if (0.0..1.0).contains(&rate) { Ok(rate as f32) } else { Err(wrong()) }

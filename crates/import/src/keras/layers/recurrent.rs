@@ -1,17 +1,20 @@
 //! Recurrent layers and what wraps them.
 
-use super::{build_object, inner};
+use super::{activation, build_object, inner, read_common};
 use crate::keras::call::Call;
 use crate::keras::fields::Fields;
 use crate::keras::{KerasError, initializers};
 use plimsoll_model::Layer;
-use plimsoll_model::layer::{Bidirectional, Gru, Lstm, Recurrent, TimeDistributed};
+use plimsoll_model::layer::{
+    Activation, Bidirectional, Gru, Lstm, MergeMode, Recurrent, SimpleRnn, TimeDistributed,
+};
 use serde_json::json;
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
     Ok(match recurrent(fields)? {
         Recurrent::Lstm(layer) => layer.into(),
         Recurrent::Gru(layer) => layer.into(),
+        Recurrent::SimpleRnn(layer) => layer.into(),
     })
 }
 
@@ -22,53 +25,98 @@ fn recurrent(fields: &Fields<'_>) -> Result<Recurrent, KerasError> {
     fields.only("return_state", &[json!(false)])?;
     fields.only("stateful", &[json!(false)])?;
     fields.only("time_major", &[json!(false)])?;
-    fields.only("activation", &[json!("tanh")])?;
-    fields.only("recurrent_activation", &[json!("sigmoid")])?;
-    fields.only("dropout", &[json!(0.0)])?;
-    fields.only("recurrent_dropout", &[json!(0.0)])?;
     // How Keras computes it, not what.
     fields.skip(&["unroll", "implementation", "use_cudnn"]);
     // What masked positions give is read only by layers that see the mask, too.
     fields.skip(&["zero_output_for_mask"]);
-    let units = fields.count("units")?;
-    let use_bias = fields.flag("use_bias", true)?;
-    let return_sequences = fields.flag("return_sequences", false)?;
-    let go_backwards = fields.flag("go_backwards", false)?;
     match fields.class() {
-        "LSTM" => {
-            let unit_forget_bias = fields.flag("unit_forget_bias", true)?;
-            Ok(Recurrent::Lstm(Lstm { units, use_bias, unit_forget_bias, return_sequences, go_backwards }))
-        }
-        "GRU" => {
-            let reset_after = fields.flag("reset_after", true)?;
-            Ok(Recurrent::Gru(Gru { units, use_bias, reset_after, return_sequences, go_backwards }))
-        }
-        _ => Err(fields.problem("it is not supported yet")),
+        "LSTM" => lstm(fields).map(Recurrent::Lstm),
+        "GRU" => gru(fields).map(Recurrent::Gru),
+        "SimpleRNN" => simple_rnn(fields).map(Recurrent::SimpleRnn),
+        other => Err(fields.problem(format!("{other} is no recurrent layer"))),
+    }
+}
+
+fn lstm(fields: &Fields<'_>) -> Result<Lstm, KerasError> {
+    Ok(Lstm {
+        units: fields.count("units")?,
+        activation: or(fields, "activation", Activation::Tanh)?,
+        recurrent_activation: or(fields, "recurrent_activation", Activation::Sigmoid)?,
+        use_bias: fields.flag("use_bias", true)?,
+        unit_forget_bias: fields.flag("unit_forget_bias", true)?,
+        dropout: fields.number("dropout", 0.0)? as f32,
+        recurrent_dropout: fields.number("recurrent_dropout", 0.0)? as f32,
+        return_sequences: fields.flag("return_sequences", false)?,
+        go_backwards: fields.flag("go_backwards", false)?,
+    })
+}
+
+fn gru(fields: &Fields<'_>) -> Result<Gru, KerasError> {
+    Ok(Gru {
+        units: fields.count("units")?,
+        activation: or(fields, "activation", Activation::Tanh)?,
+        recurrent_activation: or(fields, "recurrent_activation", Activation::Sigmoid)?,
+        use_bias: fields.flag("use_bias", true)?,
+        reset_after: fields.flag("reset_after", true)?,
+        dropout: fields.number("dropout", 0.0)? as f32,
+        recurrent_dropout: fields.number("recurrent_dropout", 0.0)? as f32,
+        return_sequences: fields.flag("return_sequences", false)?,
+        go_backwards: fields.flag("go_backwards", false)?,
+    })
+}
+
+fn simple_rnn(fields: &Fields<'_>) -> Result<SimpleRnn, KerasError> {
+    Ok(SimpleRnn {
+        units: fields.count("units")?,
+        activation: or(fields, "activation", Activation::Tanh)?,
+        use_bias: fields.flag("use_bias", true)?,
+        dropout: fields.number("dropout", 0.0)? as f32,
+        recurrent_dropout: fields.number("recurrent_dropout", 0.0)? as f32,
+        return_sequences: fields.flag("return_sequences", false)?,
+        go_backwards: fields.flag("go_backwards", false)?,
+    })
+}
+
+/// An activation that is not linear where the file says nothing.
+fn or(fields: &Fields<'_>, key: &str, default: Activation) -> Result<Activation, KerasError> {
+    match fields.get(key) {
+        Some(_) => activation::read(fields, key),
+        None => Ok(default),
     }
 }
 
 pub(super) fn bidirectional(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    fields.only("merge_mode", &[json!("concat")])?;
-    let (_, forward) = inner(fields, "layer")?;
-    super::read_common(&forward)?;
-    let layer = recurrent(&forward)?;
-    forward.finish()?;
-    if fields.get("backward_layer").is_some() {
-        let (_, backward) = inner(fields, "backward_layer")?;
-        super::read_common(&backward)?;
-        let twin = recurrent(&backward)?;
-        backward.finish()?;
-        if twin != reversed(layer.clone()) {
-            return Err(fields.problem("a backward layer with settings of its own is not supported"));
-        }
+    let merge_mode = match fields.text("merge_mode", "none")? {
+        "concat" => MergeMode::Concat,
+        "sum" => MergeMode::Sum,
+        "mul" => MergeMode::Mul,
+        "ave" => MergeMode::Ave,
+        other => return Err(fields.problem(format!("merge_mode={other} is not supported"))),
+    };
+    let layer = one_direction(fields, "layer")?;
+    if fields.get("backward_layer").is_some()
+        && one_direction(fields, "backward_layer")? != reversed(layer.clone())
+    {
+        return Err(fields.problem("a backward layer with settings of its own is not supported"));
     }
-    Ok(Bidirectional { layer }.into())
+    Ok(Bidirectional { layer, merge_mode }.into())
+}
+
+fn one_direction(fields: &Fields<'_>, key: &str) -> Result<Recurrent, KerasError> {
+    let (_, inside) = inner(fields, key)?;
+    read_common(&inside)?;
+    let layer = recurrent(&inside)?;
+    inside.finish()?;
+    Ok(layer)
 }
 
 fn reversed(layer: Recurrent) -> Recurrent {
     match layer {
-        Recurrent::Lstm(lstm) => Recurrent::Lstm(Lstm { go_backwards: !lstm.go_backwards, ..lstm }),
-        Recurrent::Gru(gru) => Recurrent::Gru(Gru { go_backwards: !gru.go_backwards, ..gru }),
+        Recurrent::Lstm(layer) => Recurrent::Lstm(Lstm { go_backwards: !layer.go_backwards, ..layer }),
+        Recurrent::Gru(layer) => Recurrent::Gru(Gru { go_backwards: !layer.go_backwards, ..layer }),
+        Recurrent::SimpleRnn(layer) => {
+            Recurrent::SimpleRnn(SimpleRnn { go_backwards: !layer.go_backwards, ..layer })
+        }
     }
 }
 
