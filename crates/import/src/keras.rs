@@ -72,6 +72,8 @@ pub struct Keras {
     document: Document,
     /// Where each weight stands in this file.
     paths: Vec<String>,
+    /// Where Keras 3 keeps the counts of samples that normalizations own and nothing reads.
+    counts: Vec<String>,
 }
 
 impl Keras {
@@ -79,14 +81,14 @@ impl Keras {
         let notes = RefCell::default();
         let (model, places) = assemble(&document.config, size, &notes)?;
         let graph = model.lower(1, Mode::Inference)?;
-        let weights = weights::list(&model, &graph, &places);
+        let (weights, counts) = weights::list(&model, &graph, &places);
         let paths = match (&document.store, document.kind) {
             (Some(store), Kind::Legacy) => weights::legacy_paths(&weights, store, "model_weights/")?,
             _ => weights.iter().map(|weight| weight.path.clone()).collect(),
         };
         let training = document.training.as_ref().or(document.config.get("compile_config"));
         let compiled = training.map(compiled::read).unwrap_or_default();
-        Ok(Self { model, weights, compiled, notes: notes.into_inner(), document, paths })
+        Ok(Self { model, weights, compiled, notes: notes.into_inner(), document, paths, counts })
     }
 
     /// Whether the file has weights.
@@ -114,7 +116,12 @@ impl Keras {
         }
     }
 
-    /// Writes the model with other weights: a file that `keras.models.load_model` opens. `read` gives each weight by its name in the graph.
+    /// Whether the model could be written to a path, by its ending.
+    pub fn check_write(&self, path: &Path) -> Result<(), KerasError> {
+        write::check(self, path)
+    }
+
+    /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. `read` gives each weight by its name in the graph.
     pub fn write(
         &self,
         path: &Path,

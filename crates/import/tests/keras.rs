@@ -9,19 +9,13 @@ mod run;
 
 use flate2::read::GzDecoder;
 use plimsoll_graph::{Graph, Role};
-use plimsoll_import::keras::{self, Keras};
+use plimsoll_import::keras::{self, Keras, Weight};
 use plimsoll_model::{Mode, zoo};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-#[derive(Deserialize)]
-struct Golden {
-    applications: BTreeMap<String, Counts>,
-    families: BTreeMap<String, Case>,
-    layers: BTreeMap<String, Case>,
-}
 
 #[derive(Deserialize)]
 struct Counts {
@@ -36,6 +30,9 @@ struct Case {
     /// What kernels are multiplied by.
     #[serde(default = "one")]
     gain: f64,
+    /// Whether inputs are pixels.
+    #[serde(default)]
+    pixels: bool,
     /// Of a batch of two, one list an output.
     predictions: Vec<Vec<f32>>,
 }
@@ -48,8 +45,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keras")
 }
 
-fn golden() -> Golden {
-    serde_json::from_slice(&std::fs::read(folder().join("golden.json")).unwrap()).unwrap()
+fn golden<T: DeserializeOwned>(kind: &str) -> BTreeMap<String, T> {
+    serde_json::from_slice(&std::fs::read(folder().join(format!("{kind}.json"))).unwrap()).unwrap()
 }
 
 fn open(name: &str, size: Option<usize>) -> Keras {
@@ -67,9 +64,9 @@ fn check_counts(name: &str, keras: &Keras, wanted: &Counts) {
 
 #[test]
 fn all_applications_have_keras_s_parameters() {
-    let golden = golden();
-    assert!(golden.applications.len() >= 40);
-    for (name, counts) in &golden.applications {
+    let golden = golden::<Counts>("applications");
+    assert!(golden.len() >= 40);
+    for (name, counts) in &golden {
         let keras = open(&format!("applications/{name}"), Some(224));
         check_counts(name, &keras, counts);
         assert_eq!(keras.notes, [""; 0], "{name}");
@@ -87,7 +84,7 @@ macro_rules! families {
         #[test]
         fn every_family_has_a_test() {
             let tested = [$($name),*];
-            for name in golden().families.keys() {
+            for name in golden::<Case>("families").keys() {
                 assert!(tested.contains(&name.as_str()), "{name}");
             }
         }
@@ -101,11 +98,11 @@ families! {
 }
 
 fn check_family(name: &str) {
-    let golden = golden();
-    let case = &golden.families[name];
+    let golden = golden::<Case>("families");
+    let case = &golden[name];
     let keras = open(&format!("families/{name}"), None);
     check_counts(name, &keras, &case.counts);
-    let found = run::predict(&keras, 2, case.gain);
+    let found = run::predict(&keras, 2, case.gain, case.pixels);
     compare(name, &found, &case.predictions, 1e-4);
     // The samples differ, so that an answer that does not depend on them would be noticed.
     let (first, second) = case.predictions[0].split_at(case.predictions[0].len() / 2);
@@ -125,13 +122,13 @@ fn compare(name: &str, found: &[Vec<f32>], wanted: &[Vec<f32>], allowed: f32) {
 
 #[test]
 fn every_layer_computes_what_keras_computes() {
-    let golden = golden();
+    let golden = golden::<Case>("layers");
     let mut failures = Vec::new();
-    for (name, case) in &golden.layers {
+    for (name, case) in &golden {
         let checked = std::panic::catch_unwind(|| {
             let keras = open(&format!("layers/{name}"), None);
             check_counts(name, &keras, &case.counts);
-            compare(name, &run::predict(&keras, 2, case.gain), &case.predictions, 1e-5);
+            compare(name, &run::predict(&keras, 2, case.gain, case.pixels), &case.predictions, 1e-5);
         });
         failures.extend(checked.is_err().then_some(name));
     }
@@ -152,4 +149,40 @@ fn same_graphs(ours: &Graph, theirs: &Graph) {
         assert_eq!(a, b);
     }
     assert!(ours == theirs);
+}
+
+/// What a file holds and does.
+#[derive(Deserialize)]
+struct File {
+    predictions: Vec<Vec<f32>>,
+}
+
+#[test]
+fn weights_of_files_are_read_and_written_back() {
+    let folder = folder().join("files");
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, file) in golden::<File>("files") {
+        let keras = keras::read(&folder.join(&name), None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        keras.check_weights().unwrap();
+        compare(
+            &name,
+            &run::predict_with(&keras, 2, false, |at, _| read(&keras, at)),
+            &file.predictions,
+            1e-5,
+        );
+        let copy = scratch.path().join(&name);
+        let position = |weight: &Weight| keras.weights.iter().position(|other| other == weight).unwrap();
+        keras.write(&copy, |weight| Ok(read(&keras, position(weight)))).unwrap();
+        let again = keras::read(&copy, None).unwrap();
+        assert_eq!((&again.model, &again.weights), (&keras.model, &keras.weights), "{name}");
+        for at in 0..keras.weights.len() {
+            assert_eq!(read(&again, at), read(&keras, at), "{name} {}", keras.weights[at].name);
+        }
+    }
+}
+
+fn read(keras: &Keras, position: usize) -> Vec<f32> {
+    let mut into = vec![f32::NAN; keras.weights[position].shape.iter().product()];
+    keras.read_weight(position, &mut into).unwrap();
+    into
 }

@@ -19,6 +19,7 @@ mod eager_trainer;
 mod engine;
 mod fit;
 pub mod identify;
+pub mod imported;
 mod init;
 mod job;
 mod lengths;

@@ -1,6 +1,6 @@
 //! `plimsoll train --mode eager`: op by op, from an allocator.
 
-use super::{Display, bytes};
+use super::{Display, Saved, bytes, file_failure};
 use crate::arguments::{MemoryUse, Mode, OnOom, Switch, Train};
 use crate::failure::Failure;
 use crate::table::Table;
@@ -43,9 +43,13 @@ pub(super) fn train(
     device: &Device,
     run: Run,
     data: &Dataset,
-    how: &MemoryUse,
+    file: &Saved,
+    arguments: &Train,
 ) -> Result<Outcome, Failure> {
-    let mut trainer = EagerTrainer::new(prepared, device, run, options(how))?;
+    let mut trainer = EagerTrainer::new(prepared, device, run, options(&arguments.memory_use))?;
+    if let Some(keras) = &file.keras {
+        trainer.read_weights(keras).map_err(file_failure)?;
+    }
     let exact = trainer.parts_are_exact();
     let display = Display::new(run.steps);
     let mut parts = 1;
@@ -58,6 +62,9 @@ pub(super) fn train(
         display.show(progress);
     })?;
     display.bar.finish_and_clear();
+    if let (Some(keras), Some(path)) = (&file.keras, &arguments.save) {
+        trainer.write_weights(keras, path).map_err(file_failure)?;
+    }
     Ok(outcome)
 }
 

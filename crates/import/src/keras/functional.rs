@@ -21,6 +21,7 @@ pub(super) fn add<'a>(
     let network = Network::read(object)?;
     let mut results = network.inputs(assembly, object, scope, inputs)?;
     let outputs = History::read_all(object.config.get("output_layers"))?;
+    let outputs: Vec<History<'_>> = outputs.into_iter().map(|output| network.output(output)).collect();
     for output in &outputs {
         network.visit(assembly, scope, network.find(output)?, &mut results)?;
     }
@@ -53,6 +54,13 @@ impl<'a> Network<'a> {
             calls.push(layer.inbound.iter().map(Call::read).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(Self { layers, file_names, calls, index })
+    }
+
+    /// Where an output comes from. The calls of a functional model are counted from 1 there: Keras counts the making of the model, too.
+    fn output(&self, output: History<'a>) -> History<'a> {
+        let layer = self.index.get(output.layer).map(|&position| &self.layers[position].object);
+        let counted = layer.is_some_and(|object| object.is_model() && object.class != "Sequential");
+        History { call: output.call.saturating_sub(usize::from(counted)), ..output }
     }
 
     /// The inputs, which are known from the start.

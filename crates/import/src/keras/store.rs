@@ -80,6 +80,16 @@ impl Store {
         }
     }
 
+    /// A single integer.
+    pub(super) fn integer(&self, path: &str) -> Option<i32> {
+        let mut one = [0i64];
+        let dataset = self.file.dataset(path).ok().filter(|dataset| dataset.shape().is_empty())?;
+        match dataset.read_into(&mut one) {
+            Ok(()) => i32::try_from(one[0]).ok(),
+            Err(_) => None,
+        }
+    }
+
     /// Whether there is such a dataset.
     pub(super) fn has(&self, path: &str) -> bool {
         self.file.dataset(path).is_ok()

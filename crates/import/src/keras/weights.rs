@@ -25,22 +25,24 @@ pub struct Weight {
     pub(super) learned: bool,
 }
 
-/// The weights of a model in the order of its graph. What is no float, such as a count, is left out: nothing reads it.
-pub(super) fn list(model: &Model, graph: &Graph, places: &[Place]) -> Vec<Weight> {
-    let mut weights = Vec::new();
+/// The weights of a model in the order of its graph, and the paths of counts, which are no floats and which nothing reads.
+pub(super) fn list(model: &Model, graph: &Graph, places: &[Place]) -> (Vec<Weight>, Vec<String>) {
+    let (mut weights, mut others) = (Vec::new(), Vec::new());
     for (position, (node, place)) in model.nodes.iter().zip(places).enumerate() {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for id in Model::weights(graph, position) {
             let own = graph.value(id).name.strip_prefix(&format!("{}/", node.name)).unwrap_or_default();
             let part = part(&node.layer, own);
             let index = counts.entry(part.clone()).or_insert(0);
-            if graph.tensor(id).element == ElementType::F32 {
-                weights.push(weight(graph, id, place, format!("{}{part}/vars/{index}", place.path)));
+            let path = format!("{}{part}/vars/{index}", place.path);
+            match graph.tensor(id).element {
+                ElementType::F32 => weights.push(weight(graph, id, place, path)),
+                _ => others.push(path),
             }
             *index += 1;
         }
     }
-    weights
+    (weights, others)
 }
 
 /// Where the weights stand in a legacy file: by layer, in the order of the lists.
@@ -96,6 +98,6 @@ fn part(layer: &Layer, parameter: &str) -> String {
 }
 
 /// The count of samples that a normalization keeps.
-fn is_count(name: &str) -> bool {
+pub(super) fn is_count(name: &str) -> bool {
     matches!(name.rsplit('/').next(), Some("count" | "count:0"))
 }

@@ -67,7 +67,7 @@ def rule(path, name, shape, gain=1.0):
     if len(shape) > 1:
         fan = shape[0] * shape[1] if len(shape) == 4 and shape[3] == 1 else count // shape[-1]
     centre, scale = {
-        "gamma": (0.3, 0.1), "beta": (0.5, 0.1), "moving_mean": (0.0, 0.1), "moving_variance": (1.0, 0.3), "variance": (1.0, 0.3),
+        "gamma": (1.0, 0.2), "scale": (1.0, 0.2), "beta": (0.0, 0.2), "moving_mean": (0.0, 0.1), "moving_variance": (1.0, 0.3), "variance": (1.0, 0.3),
         "mean": (0.0, 0.1), "embeddings": (0.0, 1.0), "alpha": (0.2, 0.1),
     }.get(name, (0.0, gain * (3 / fan) ** 0.5) if len(shape) > 1 and "bias" not in name else (0.0, 0.1))
     return (centre + scale * units(path, count)).reshape(shape).astype(np.float32)
@@ -97,17 +97,21 @@ def set_weights(model, gain=1.0):
     for path, variable in paths(model).items():
         if variable.dtype == "float32":
             variable.assign(rule(path, variable.path.split("/")[-1], tuple(variable.shape), gain))
+    for layer in model.layers:
+        if isinstance(layer, layers.Normalization) and layer.input_mean is None:
+            # What it computes with follows from its weights when they are loaded.
+            layer.finalize_state()
 
 
-def telling_gain(model):
+def telling_gain(model, pixels):
     """A gain with which predictions depend on the sample, and are not all 0 and 1."""
     set_weights(model)
     kernels = [v for v in model.weights if len(v.shape) > 1 and "bias" not in v.path.split("/")[-1]]
     base = [np.array(kernel) for kernel in kernels]
-    for gain in [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0]:
+    for gain in [0.7, 0.85, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0, 2.2, 2.4, 2.6, 3.0, 3.5, 4.0]:
         for kernel, contents in zip(kernels, base):
             kernel.assign(contents * gain)
-        first, second = np.array(predictions(model)[0]).reshape(2, -1)
+        first, second = np.array(predictions(model, pixels=pixels)[0]).reshape(2, -1)
         difference, largest = np.abs(first - second).max(), max(first.max(), second.max())
         print("  gain", gain, difference, largest, flush=True)
         if difference > 0.01 and largest < 0.99:
@@ -115,13 +119,14 @@ def telling_gain(model):
     raise ValueError("no gain tells anything")
 
 
-def samples(position, tensor, batch):
+def samples(position, tensor, batch, pixels=False):
     shape = (batch,) + tuple(tensor.shape[1:])
     name = "x" if position == 0 else f"x{position}"
     count = int(np.prod(shape))
     if "ids" in tensor.name:
         return (hashes(fnv(name), count) % np.uint64(5)).astype(np.int32).reshape(shape)
-    return units(name, count).reshape(shape).astype(np.float32)
+    numbers = units(name, count).reshape(shape)
+    return (numbers * 127.5 + 127.5 if pixels else numbers).astype(np.float32)
 
 
 def listed(outputs):
@@ -129,8 +134,8 @@ def listed(outputs):
     return [[float(f"{x:.8g}") for x in np.ravel(np.array(output, dtype=np.float64))] for output in outputs]
 
 
-def predictions(model, batch=2):
-    inputs = [samples(i, tensor, batch) for i, tensor in enumerate(model.inputs)]
+def predictions(model, batch=2, pixels=False):
+    inputs = [samples(i, tensor, batch, pixels) for i, tensor in enumerate(model.inputs)]
     return listed(model(inputs if len(inputs) > 1 else inputs[0], training=False))
 
 
@@ -160,9 +165,10 @@ def make_families(golden):
         keras.backend.clear_session()
         model = getattr(applications, name)(weights=None, input_shape=(size, size, 3), classes=10)
         store(f"families/{name}", model.to_json())
-        gain = telling_gain(model)
+        pixels = any(isinstance(layer, (layers.Rescaling, layers.Normalization)) for layer in model.layers)
+        gain = telling_gain(model, pixels)
         set_weights(model, gain)
-        golden["families"][name] = {**counts(model), "gain": gain, "predictions": predictions(model)}
+        golden["families"][name] = {**counts(model), "gain": gain, "pixels": pixels, "predictions": predictions(model, pixels=pixels)}
         print(name, golden["families"][name], flush=True)
     keras.backend.clear_session()
     store("families/resnet50_open", applications.ResNet50(weights=None, input_shape=(None, None, 3), include_top=True, classes=10).to_json())
@@ -188,15 +194,11 @@ def make_files(golden):
 
 
 def main():
-    kinds = sys.argv[1:] or ["applications", "families", "layers", "files"]
-    for folder in ["applications", "families", "layers", "files"]:
-        (HERE / folder).mkdir(exist_ok=True)
-    path = HERE / "golden.json"
-    golden = json.loads(path.read_text()) if path.exists() else {}
-    golden["versions"] = {"keras": keras.__version__, "backend": keras.backend.backend()}
-    for kind in kinds:
+    for kind in sys.argv[1:] or ["applications", "families", "layers", "files"]:
+        (HERE / kind).mkdir(exist_ok=True)
+        golden = {}
         globals()[f"make_{kind}"](golden)
-        path.write_text(json.dumps(golden, indent=1) + "\n")
+        (HERE / f"{kind}.json").write_text(json.dumps(golden[kind], indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -223,7 +223,8 @@ def arithmetic():
     t = ops.concatenate([u, w], axis=-1)
     s = ops.reshape(t, (-1, 28)) * 0.5
     r = ops.transpose(z, (0, 2, 1)) @ x
-    q = z[:, 1:3, ::1] + z[:, :1, 2:3]
+    # Keras 3.15 adds wrongly where an axis happens to be as long as the batch, so this one is not.
+    q = z[:, 1:4, ::1] + z[:, :1, 2:3]
     p = ops.matmul(x, ops.transpose(y, (0, 2, 1)))
     return model([a, b], [v, s, r, q, p, ops.softmax(w, axis=1), ops.expand_dims(v, 1), ops.squeeze(w, -1)])
 

@@ -9,8 +9,8 @@ pub fn weights(path: &str, name: &str, shape: &[usize], gain: f64) -> Vec<f32> {
         _ => 1,
     };
     let (centre, scale) = match name {
-        "gamma" => (0.3, 0.1),
-        "beta" => (0.5, 0.1),
+        "gamma" => (1.0, 0.2),
+        "beta" => (0.0, 0.2),
         "moving_mean" | "mean" => (0.0, 0.1),
         "moving_variance" | "variance" => (1.0, 0.3),
         "embeddings" => (0.0, 1.0),

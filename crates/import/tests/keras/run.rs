@@ -10,15 +10,20 @@ use plimsoll_model::Mode;
 use plimsoll_plan::{Options, Residents, plan, verify};
 
 /// The predictions for so many samples, with weights by the rule.
-pub fn predict(keras: &Keras, batch: usize, gain: f64) -> Vec<Vec<f32>> {
-    predict_with(keras, batch, |_, weight| {
+pub fn predict(keras: &Keras, batch: usize, gain: f64, pixels: bool) -> Vec<Vec<f32>> {
+    predict_with(keras, batch, pixels, |_, weight| {
         let name = weight.name.rsplit('/').next().unwrap();
         rule::weights(&weight.path, name, &weight.shape, gain)
     })
 }
 
-/// The predictions with any weights.
-pub fn predict_with(keras: &Keras, batch: usize, read: impl Fn(usize, &Weight) -> Vec<f32>) -> Vec<Vec<f32>> {
+/// The predictions with any weights; inputs are in [-1, 1), or in [0, 255) if they are pixels.
+pub fn predict_with(
+    keras: &Keras,
+    batch: usize,
+    pixels: bool,
+    read: impl Fn(usize, &Weight) -> Vec<f32>,
+) -> Vec<Vec<f32>> {
     let graph = keras.model.lower(batch, Mode::Inference).unwrap();
     let kernels = CpuKernels { threads: 2 };
     let made = plan(&graph, &kernels, Options::default(), &Residents::default());
@@ -42,7 +47,9 @@ pub fn predict_with(keras: &Keras, batch: usize, read: impl Fn(usize, &Weight) -
             }
             _ => {
                 let into = executor.f32_mut(program, id);
-                into.iter_mut().zip(rule::units(&value.name, count)).for_each(|(into, x)| *into = x as f32);
+                let input = |unit: f64| if pixels { unit * 127.5 + 127.5 } else { unit };
+                let units = rule::units(&value.name, count);
+                into.iter_mut().zip(units).for_each(|(into, unit)| *into = input(unit) as f32);
             }
         }
     }
