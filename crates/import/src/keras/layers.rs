@@ -90,7 +90,11 @@ pub(super) fn is_trainable(config: &Map<String, Value>) -> bool {
 
 /// Whether an object is an op on tensors rather than a layer: it has no weights and no place in files.
 pub(super) fn is_operation(object: &Object<'_>) -> bool {
-    object.module.starts_with("keras.src.ops") || object.module.starts_with("keras.ops")
+    // Legacy files do not say where a class is from; there, what all layers have is missing from ops.
+    let bare = ["trainable", "dtype"].iter().all(|key| !object.config.contains_key(*key));
+    object.module.starts_with("keras.src.ops")
+        || object.module.starts_with("keras.ops")
+        || (object.module.is_empty() && bare && operations::is_known(object.class))
 }
 
 /// The layer inside a wrapper, with the fields it is read from.

@@ -12,6 +12,71 @@ use serde_json::{Value, json};
 /// The most elements of a constant in a configuration.
 const LARGEST_CONSTANT: usize = 1 << 16;
 
+/// Ops by their classes, with those that only make masks.
+const NAMES: [&str; 56] = [
+    "Abs",
+    "Absolute",
+    "Add",
+    "All",
+    "Amax",
+    "Amin",
+    "Any",
+    "Concatenate",
+    "Divide",
+    "Elu",
+    "Equal",
+    "Exp",
+    "ExpandDims",
+    "Gelu",
+    "GetItem",
+    "HardSigmoid",
+    "HardSilu",
+    "HardTanh",
+    "LeakyRelu",
+    "Log",
+    "LogSigmoid",
+    "LogSoftmax",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "Matmul",
+    "Max",
+    "Maximum",
+    "Mean",
+    "Min",
+    "Minimum",
+    "Mish",
+    "Multiply",
+    "Negative",
+    "NotEqual",
+    "Power",
+    "Relu",
+    "Relu6",
+    "Reshape",
+    "Rsqrt",
+    "Selu",
+    "Sigmoid",
+    "Silu",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Square",
+    "Squeeze",
+    "Stack",
+    "Subtract",
+    "Sum",
+    "Tanh",
+    "Transpose",
+    "TrueDivide",
+    "Cast",
+];
+
+/// Whether there is an op of this class.
+pub(super) fn is_known(class: &str) -> bool {
+    NAMES.contains(&class)
+}
+
 /// The layer that computes what an op does.
 pub(super) fn build(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
     if let Some((name, _)) = call.named.iter().find(|(name, _)| !is_operand(name)) {

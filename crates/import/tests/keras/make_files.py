@@ -76,6 +76,9 @@ def make(golden, here, set_weights, predictions, units, hashes, fnv):
             set_weights(model)
             for variable, contents in zip([v for v in model.weights if "adapted" in v.path], adapted):
                 variable.assign(contents)
+            for layer in model.layers:
+                if isinstance(layer, L.Normalization):
+                    layer.finalize_state()
             model.save(here / "files" / f"{name}.{end}")
             before = predictions(model)
             x, y = batch(model, units, hashes, fnv)
