@@ -10,7 +10,7 @@ mod run;
 use flate2::read::GzDecoder;
 use plimsoll_graph::{Graph, Role};
 use plimsoll_import::keras::{self, Keras, Weight};
-use plimsoll_model::{Mode, zoo};
+use plimsoll_model::{Mode, NodeRef, zoo};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -185,4 +185,39 @@ fn read(keras: &Keras, position: usize) -> Vec<f32> {
     let mut into = vec![f32::NAN; keras.weights[position].shape.iter().product()];
     keras.read_weight(position, &mut into).unwrap();
     into
+}
+
+/// As Keras 2 writes it: calls as lists, the calls of a model counted from 1, the shape of the input in the first layer.
+#[test]
+fn files_of_keras_2_are_read() {
+    let dense = |name: &str, reads: &str| {
+        format!(
+            r#"{{"class_name": "Dense", "name": "{name}", "config": {{"name": "{name}", "trainable": true, "dtype": "float32", "units": 4,
+            "activation": "relu", "use_bias": true, "kernel_initializer": {{"class_name": "GlorotUniform", "config": {{"seed": null}}}},
+            "bias_initializer": {{"class_name": "Zeros", "config": {{}}}}, "kernel_regularizer": null}}, "inbound_nodes": [{reads}]}}"#
+        )
+    };
+    let input = r#"{"class_name": "InputLayer", "name": "i", "config": {"batch_input_shape": [null, 4], "dtype": "float32", "sparse": false,
+        "ragged": false, "name": "i"}, "inbound_nodes": []}"#;
+    let inner = format!(
+        r#"{{"class_name": "Functional", "name": "inner", "config": {{"name": "inner", "layers": [{input}, {}], "input_layers": [["i", 0, 0]],
+        "output_layers": [["h", 0, 0]]}}, "inbound_nodes": [[["a", 0, 0, {{}}]], [["inner", 1, 0, {{}}]]]}}"#,
+        dense("h", r#"[["i", 0, 0, {}]]"#)
+    );
+    let json = format!(
+        r#"{{"class_name": "Functional", "config": {{"name": "m", "layers": [{input}, {}, {inner}, {}], "input_layers": [["i", 0, 0]],
+        "output_layers": [["b", 0, 0], ["inner", 1, 0]]}}, "keras_version": "2.15.0", "backend": "tensorflow"}}"#,
+        dense("a", r#"[["i", 0, 0, {}]]"#),
+        dense("b", r#"[["inner", 2, 0, {}]]"#)
+    );
+    let keras = keras::from_bytes(json.into_bytes(), None).unwrap();
+    let nodes: Vec<(&str, &[NodeRef])> =
+        keras.model.nodes.iter().map(|node| (node.name.as_str(), &node.inputs[..])).collect();
+    let [i, n0, n1, n2] = [NodeRef::Input(0), NodeRef::Node(0), NodeRef::Node(1), NodeRef::Node(2)];
+    assert_eq!(nodes, [("a", &[i][..]), ("inner/h", &[n0]), ("inner/h", &[n1]), ("b", &[n2])]);
+    assert_eq!(keras.model.outputs, [NodeRef::Node(3), n1]);
+    let sequential = r#"{"class_name": "Sequential", "config": {"name": "s", "layers": [
+        {"class_name": "Flatten", "config": {"name": "f", "batch_input_shape": [null, 2, 3], "data_format": "channels_last"}}]}}"#;
+    let keras = keras::from_bytes(sequential.as_bytes().to_vec(), None).unwrap();
+    assert_eq!(keras.model.inputs[0].shape.extents(), [2, 3]);
 }

@@ -39,6 +39,8 @@ struct Network<'a> {
     file_names: Vec<String>,
     calls: Vec<Vec<Call<'a>>>,
     index: HashMap<&'a str, usize>,
+    /// Whether the calls are written as Keras 2 writes them.
+    legacy: bool,
 }
 
 impl<'a> Network<'a> {
@@ -53,13 +55,33 @@ impl<'a> Network<'a> {
             }
             calls.push(layer.inbound.iter().map(Call::read).collect::<Result<Vec<_>, _>>()?);
         }
-        Ok(Self { layers, file_names, calls, index })
+        let legacy = layers.iter().any(|layer| layer.inbound.iter().any(Value::is_array));
+        let mut network = Self { layers, file_names, calls, index, legacy };
+        if legacy {
+            network.count_from_zero();
+        }
+        Ok(network)
     }
 
-    /// Where an output comes from. The calls of a functional model are counted from 1 there: Keras counts the making of the model, too.
+    /// Keras 2 counts the calls of a model from 1 wherever it names them: the making of the model is its first.
+    fn count_from_zero(&mut self) {
+        let is_model = |layer: &str| {
+            self.index.get(layer).is_some_and(|&position| self.layers[position].object.is_model())
+        };
+        for argument in self.calls.iter_mut().flatten().flat_map(|call| &mut call.arguments) {
+            if let Argument::Tensor(history) = argument
+                && is_model(history.layer)
+            {
+                history.call = history.call.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Where an output comes from. The calls of a functional model are counted from 1 there: Keras 3 counts its making, too.
     fn output(&self, output: History<'a>) -> History<'a> {
         let layer = self.index.get(output.layer).map(|&position| &self.layers[position].object);
-        let counted = layer.is_some_and(|object| object.is_model() && object.class != "Sequential");
+        let counted =
+            layer.is_some_and(|object| object.is_model() && (self.legacy || object.class != "Sequential"));
         History { call: output.call.saturating_sub(usize::from(counted)), ..output }
     }
 

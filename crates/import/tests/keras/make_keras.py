@@ -114,7 +114,7 @@ def telling_gain(model, pixels):
         first, second = np.array(predictions(model, pixels=pixels)[0]).reshape(2, -1)
         difference, largest = np.abs(first - second).max(), max(first.max(), second.max())
         print("  gain", gain, difference, largest, flush=True)
-        if difference > 0.01 and largest < 0.99:
+        if difference > 0.005 and largest < 0.99:
             return gain
     raise ValueError("no gain tells anything")
 

@@ -1,6 +1,7 @@
 //! The rule of `make_keras.py` for weights and inputs.
 
 /// The contents of a weight, by its path in Keras's files and its name in its layer; kernels are multiplied by the gain.
+#[allow(dead_code)] // files have weights of their own
 pub fn weights(path: &str, name: &str, shape: &[usize], gain: f64) -> Vec<f32> {
     let count: usize = shape.iter().product();
     let fan = match *shape {
@@ -31,6 +32,13 @@ pub fn units(name: &str, count: usize) -> impl Iterator<Item = f64> + use<> {
 pub fn ids(name: &str, count: usize) -> impl Iterator<Item = i32> + use<> {
     let seed = seed(name);
     (0..count as u64).map(move |i| (hash(seed, i) % 5) as i32)
+}
+
+/// So many classes below 10 that belong to a name.
+#[allow(dead_code)] // only training has classes
+pub fn classes(name: &str, count: usize) -> impl Iterator<Item = i32> + use<> {
+    let seed = seed(name);
+    (0..count as u64).map(move |i| (hash(seed, i) % 10) as i32)
 }
 
 /// FNV-1a of a name.
