@@ -33,6 +33,7 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
         }
     };
     file.check(arguments.save.as_deref())?;
+    check_inputs_and_outputs(&prepared[0].job)?;
     let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
@@ -89,6 +90,22 @@ fn prepare_plan(path: &Path, arguments: &Train) -> Result<(Device, Vec<Prepared>
         return Err(Failure { code: 1, ..Failure::usage(message, Some(hint)) });
     }
     Ok((device, vec![prepared], Saved { keras, learning_rate }))
+}
+
+/// Data sets have one input and one truth for each sample.
+fn check_inputs_and_outputs(job: &Job) -> Result<(), Failure> {
+    let (inputs, outputs) = (job.model.inputs.len(), job.model.outputs.len());
+    if inputs > 1 {
+        let hint = "`plimsoll inspect` and `plimsoll fit` take such models".to_string();
+        return Err(Failure::usage(
+            format!("the model has {inputs} inputs, the data sets have one"),
+            Some(hint),
+        ));
+    }
+    if outputs > 1 {
+        eprintln!("note: the model has {outputs} outputs; the loss is that of the first");
+    }
+    Ok(())
 }
 
 /// The file a model comes from, if there is one.

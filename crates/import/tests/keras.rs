@@ -138,8 +138,8 @@ fn every_layer_computes_what_keras_computes() {
 #[test]
 fn an_imported_resnet50_is_the_zoo_s() {
     for mode in [Mode::Training, Mode::Inference] {
-        let ours = zoo::find("resnet50@64,classes=10").unwrap().lower(4, mode).unwrap();
-        let theirs = open("families/resnet50_open", Some(64)).model.lower(4, mode).unwrap();
+        let ours = zoo::find("resnet50@32,classes=10").unwrap().lower(4, mode).unwrap();
+        let theirs = open("families/ResNet50", None).model.lower(4, mode).unwrap();
         same_graphs(&ours, &theirs);
     }
 }
@@ -220,4 +220,14 @@ fn files_of_keras_2_are_read() {
         {"class_name": "Flatten", "config": {"name": "f", "batch_input_shape": [null, 2, 3], "data_format": "channels_last"}}]}}"#;
     let keras = keras::from_bytes(sequential.as_bytes().to_vec(), None).unwrap();
     assert_eq!(keras.model.inputs[0].shape.extents(), [2, 3]);
+}
+
+/// For `keras/check_saved.py`, which compares these with what Keras predicts.
+#[test]
+#[ignore = "prints the predictions of the file that PLIMSOLL_KERAS_FILE names"]
+fn predictions_of_a_file() {
+    let path = std::env::var("PLIMSOLL_KERAS_FILE").unwrap();
+    let keras = keras::read(Path::new(&path), None).unwrap();
+    let found = run::predict_with(&keras, 2, false, |at, _| read(&keras, at));
+    println!("predictions {}", serde_json::to_string(&found).unwrap());
 }
