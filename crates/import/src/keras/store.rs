@@ -50,7 +50,12 @@ impl Store {
             ..OpenOptions::default()
         };
         let file = Hdf5File::from_storage_with_options(storage, options);
-        Ok(Self { file: file.map_err(|error| KerasError::weights("/", error))?, length })
+        let file = file.map_err(|error| KerasError::weights("/", error))?;
+        let superblock = file.superblock();
+        match superblock.eof_address.saturating_add(superblock.base_address) > length {
+            true => Err(KerasError::weights("/", "the file is shorter than it says")),
+            false => Ok(Self { file, length }),
+        }
     }
 
     pub(super) fn open_region(whole: DynStorage, offset: u64, length: u64) -> Result<Self, KerasError> {

@@ -96,7 +96,10 @@ def paths(model):
 def set_weights(model, gain=1.0):
     for path, variable in paths(model).items():
         if variable.dtype == "float32":
-            variable.assign(rule(path, variable.path.split("/")[-1], tuple(variable.shape), gain))
+            layer, name = variable.path.split("/")[-2:]
+            # ConvNeXt's layer scales do not name their weights.
+            name = "gamma" if layer.endswith("layer_scale") else name
+            variable.assign(rule(path, name, tuple(variable.shape), gain))
     for layer in model.layers:
         if isinstance(layer, layers.Normalization) and layer.input_mean is None:
             # What it computes with follows from its weights when they are loaded.
