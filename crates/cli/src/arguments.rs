@@ -26,6 +26,10 @@ pub enum Command {
     Fit(Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(Replay),
+    /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side by side
+    Report(Report),
+    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
+    Export(Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(Diagnose),
     /// Train a model inside a memory budget
@@ -154,9 +158,12 @@ pub struct Fit {
     #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
     pub slowdown: f64,
     /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
-    /// (one that keeps less), batch (a smaller one)
+    /// (one that keeps less), batch (a smaller one), and with --as tensorflow precision (mixed)
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
     pub allow: Vec<Lever>,
+    /// Who shall run the step instead of Plimsoll.
+    #[command(flatten)]
+    pub foreign: Foreign,
     /// Where the plan is written [default: the model's name with .plan.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -171,6 +178,8 @@ pub enum Lever {
     Optimizer,
     /// A smaller batch
     Batch,
+    /// Two bytes an element where that is enough
+    Precision,
 }
 
 /// `plimsoll train`
@@ -211,6 +220,9 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// How tensors get their memory.
     #[command(flatten)]
     pub memory_use: MemoryUse,
@@ -322,7 +334,8 @@ pub struct Part {
 /// `plimsoll replay`
 #[derive(Args)]
 pub struct Replay {
-    /// A trace: Plimsoll's text form or a log of TensorFlow's allocator, gzip or not; - for standard input
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
     #[arg(value_name = "TRACE")]
     pub trace: String,
     /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
@@ -343,6 +356,79 @@ pub struct Replay {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `plimsoll report`
+///
+/// The page is one file that needs no network. Logs of running out of memory make a page of their own, as `diagnose -o` does.
+///
+/// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
+#[derive(Args)]
+pub struct Report {
+    /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's, a
+    /// snapshot of PyTorch's), a plan that `plimsoll fit` wrote, or a log of running out of memory, gzip or not; - for standard input; or a
+    /// model of the zoo, such as resnet50@64, which is planned
+    #[arg(value_name = "TRACE|PLAN|LOG|MODEL", required = true)]
+    pub inputs: Vec<String>,
+    /// Where the page is written; - for standard output
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html", conflicts_with = "text")]
+    pub output: PathBuf,
+    /// Print text instead of writing a page
+    #[arg(long)]
+    pub text: bool,
+    /// When text has colours: auto means on a terminal unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, value_parser = ["auto", "always", "never"], requires = "text")]
+    pub color: String,
+    /// What the inputs are called, in their order [default: their file names]
+    #[arg(long, value_name = "NAME")]
+    pub label: Vec<String>,
+    /// The title of the page
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// A line to draw into every chart: what may be taken [default: what the input says]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub limit: Option<Bytes>,
+    /// Samples in a step of a model
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub batch: usize,
+    /// The most memory a model may take; more than it needs as written is saved by computing values again
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<Bytes>,
+    /// The optimizer of a model
+    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
+    pub optimizer: Optimizer,
+}
+
+/// `plimsoll export`
+#[derive(Args)]
+pub struct Export {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to tensorflow, a plan that `plimsoll fit` wrote
+    #[arg(value_name = "TRACE|PLAN")]
+    pub input: String,
+    /// What is written
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub to: ExportForm,
+    /// Where it is written; - for standard output; a folder, for tensorboard
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
+    Perfetto,
+    /// An event file with scalars of live MiB by role
+    Tensorboard,
+    /// One row a buffer: value, role, layer, op, bytes, offset, begin, end
+    Csv,
+    /// The text form of a trace, one line an event
+    Text,
+    /// The binary form of a trace, as `train --trace` writes it
+    Binary,
+    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's levers
+    Tensorflow,
 }
 
 /// `plimsoll calibrate`

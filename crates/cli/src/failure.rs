@@ -26,16 +26,28 @@ impl Failure {
         Self { message: message.into(), evidence: String::new(), hint, code: 2 }
     }
 
+    /// As JSON; `log` is what would stand on stderr, line for line, which `plimsoll diagnose` reads.
+    pub fn as_json(&self) -> serde_json::Value {
+        let text = self.text();
+        let log: Vec<&str> = text.lines().collect();
+        serde_json::json!({"error": self.message, "hint": self.hint, "log": log})
+    }
+
     /// Prints it to stderr and gives the exit code.
     pub fn report(self) -> ExitCode {
-        eprintln!("error: {}", self.message);
-        if !self.evidence.is_empty() {
-            eprintln!("\n{}", self.evidence);
-        }
-        if let Some(hint) = self.hint {
-            eprintln!("hint: {hint}");
-        }
+        eprint!("{}", self.text());
         ExitCode::from(self.code)
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("error: {}\n", self.message);
+        if !self.evidence.is_empty() {
+            text += &format!("\n{}\n", self.evidence);
+        }
+        if let Some(hint) = &self.hint {
+            text += &format!("hint: {hint}\n");
+        }
+        text
     }
 }
 

@@ -1,9 +1,11 @@
 //! `plimsoll fit`: the fastest training step inside a number of bytes.
 
-use crate::arguments::{Fit as Arguments, Lever};
+mod tensorflow;
+
+use crate::arguments::{Fit as Arguments, Framework, Lever};
 use crate::chart;
 use crate::failure::Failure;
-use crate::inspect::{headline, job};
+use crate::inspect::{headline, job, refuse_idle_options};
 use crate::table::Table;
 use plimsoll::graph::Role;
 use plimsoll::{Allow, Bytes, Fit, Job, JobError, PlanFile, Prepared, fit, largest_batch};
@@ -14,11 +16,15 @@ use std::process::ExitCode;
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, None)?;
+    refuse_idle_options(&arguments.foreign)?;
     let budget = arguments.step.memory.unwrap_or(Bytes(u64::MAX));
-    let mut found = search(&job, budget, arguments)?;
-    found.explore()?;
     let model = arguments.step.model.as_deref().unwrap_or_default();
     let path = arguments.output.clone().unwrap_or_else(|| default_path(model));
+    if let Some(Framework::Tensorflow) = arguments.foreign.framework {
+        return tensorflow::run(arguments, &job, &path);
+    }
+    let mut found = search(&job, budget, arguments)?;
+    found.explore()?;
     PlanFile::new(&found.prepared, model, budget).write(&path).map_err(JobError::from)?;
     match arguments.step.json {
         true => println!("{:#}", as_json(&found, &path)),
@@ -31,6 +37,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn search(job: &Job, budget: Bytes, arguments: &Arguments) -> Result<Fit, Failure> {
+    if arguments.allow.contains(&Lever::Precision) {
+        let hint = "it is a lever of --as tensorflow".to_string();
+        return Err(Failure::usage("Plimsoll trains in float32: there is no precision to allow", Some(hint)));
+    }
     if arguments.maximize.is_some() {
         if !(arguments.slowdown.is_finite() && arguments.slowdown >= 0.0) {
             return Err(Failure::usage("--slowdown must be a percentage such as 35", None));

@@ -2,7 +2,9 @@
 
 mod tensorflow;
 
-use crate::arguments::{Framework, Inspect, Step};
+pub use tensorflow::{growth, setup};
+
+use crate::arguments::{Foreign, Framework, Inspect, Step};
 use crate::failure::Failure;
 use crate::table::Table;
 use crate::{chart, specification};
@@ -18,10 +20,7 @@ use std::process::ExitCode;
 /// Runs the command.
 pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     let job = job(&arguments.step, None)?;
-    if let Some(option) = arguments.foreign.idle_option() {
-        let hint = "it says how another framework would run the step; add --as tensorflow".to_string();
-        return Err(Failure::usage(format!("{option} says nothing about a plan"), Some(hint)));
-    }
+    refuse_idle_options(&arguments.foreign)?;
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments, job);
     }
@@ -35,6 +34,13 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
         false => print!("{}", as_text(&prepared, &usage, arguments)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Options about another framework say nothing without one.
+pub fn refuse_idle_options(foreign: &Foreign) -> Result<(), Failure> {
+    let Some(option) = foreign.idle_option() else { return Ok(()) };
+    let hint = "it says how another framework would run the step; add --as tensorflow".to_string();
+    Err(Failure::usage(format!("{option} says nothing about a plan"), Some(hint)))
 }
 
 /// The job that the arguments describe; a data set fills in the size of a model that was named without one.

@@ -4,21 +4,23 @@
 
 mod arguments;
 mod calibrate;
-mod chart;
 mod devices;
 mod diagnose;
+mod export;
 mod failure;
 mod fit;
 mod inspect;
 mod place;
+mod recording;
 mod replay;
+mod report;
 mod specification;
 mod train;
 mod zoo;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
-use plimsoll::report::table;
+use plimsoll::report::{chart, table};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Place(arguments) => place::run(&arguments),

@@ -2,20 +2,20 @@
 
 use crate::arguments::Replay;
 use crate::failure::Failure;
+use crate::recording::recording;
 use crate::table::Table;
 use plimsoll::memory::AllocatorOptions;
 use plimsoll::memory::replay::Shortage;
-use plimsoll::replay::{Comparison, Question, Recording, Row, compare, read};
-use plimsoll::trace::Trace;
+use plimsoll::replay::{Comparison, Question, Recording, Row, compare};
+use plimsoll::trace::{Trace, happened};
 use serde_json::{Value, json};
-use std::fs::File;
 use std::process::ExitCode;
 
 /// Runs the command.
 pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
-    let Recording { trace, failed } = recording(&arguments.trace)?;
-    if failed > 0 {
-        eprintln!("note: {failed} allocations of the trace failed or asked for nothing; they are left out");
+    let Recording { trace, .. } = recording(&arguments.trace)?;
+    if happened(&trace) > trace.events.len() as u64 {
+        eprintln!("note: steps that are the same as earlier ones are replayed once");
     }
     let mut options = AllocatorOptions::default();
     options.bfc.growth = arguments.growth == "on";
@@ -27,18 +27,6 @@ pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
     }
     let ran_out = comparison.rows.iter().any(|row| row.outcome.out_of_memory.is_some());
     Ok(ExitCode::from(u8::from(ran_out)))
-}
-
-fn recording(path: &str) -> Result<Recording, Failure> {
-    let hint = "a trace is the text that Plimsoll writes (`trace 1`) or a log of TensorFlow's allocator (`# bfctrace v1`), gzip or not";
-    let result = match path {
-        "-" => read(std::io::stdin().lock()),
-        _ => read(
-            File::open(path).map_err(|error| Failure::usage(format!("cannot open {path}: {error}"), None))?,
-        ),
-    };
-    let name = if path == "-" { "standard input" } else { path };
-    result.map_err(|error| Failure::usage(format!("{name}: {error}"), Some(hint.to_string())))
 }
 
 fn as_text(comparison: &Comparison, trace: &Trace, arguments: &Replay) -> String {

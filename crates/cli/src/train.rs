@@ -1,6 +1,7 @@
 //! `plimsoll train`: a training run inside a memory budget.
 
 mod eager;
+mod recording;
 
 use crate::arguments::{Mode, Train};
 use crate::devices::logical;
@@ -12,27 +13,37 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::import::keras::{Keras, KerasError};
 use plimsoll::memory::{Device, Devices, HostMemory};
+use plimsoll::trace::Recorder;
 use plimsoll::train::Optimizer;
 use plimsoll::{Bytes, Job, JobError, Outcome, PlanFile, Prepared, Progress, Run, Trainer, imported};
 use serde_json::json;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// How many lines a run prints where nobody watches.
 const LINES: u64 = 10;
 
-/// Runs the command.
+/// Runs the command. With `--json` a failure is an object on stdout too, with what `plimsoll diagnose` reads.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
+    let result = train(arguments);
+    if let (Err(failure @ Failure { code: 1, .. }), true) = (&result, arguments.step.json) {
+        println!("{:#}", failure.as_json());
+    }
+    result
+}
+
+fn train(arguments: &Train) -> Result<ExitCode, Failure> {
     let (device, prepared, file) = match &arguments.plan {
         Some(path) => prepare_plan(path, arguments)?,
         None => {
             let opened = job_of(&arguments.step, Some(&arguments.data))?;
             let (device, prepared) = prepare(&opened.job, arguments)?;
-            (device, prepared, Saved { keras: opened.keras, learning_rate: opened.learning_rate })
+            let (keras, learning_rate) = (opened.keras, opened.learning_rate);
+            (device, prepared, Saved { keras, learning_rate, save: arguments.save.clone() })
         }
     };
-    file.check(arguments.save.as_deref())?;
+    file.check()?;
     check_inputs_and_outputs(&prepared[0].job)?;
     let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
@@ -47,9 +58,10 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let automatic = arguments.step.memory.is_none() && arguments.split.is_empty();
     let source = if automatic { " (automatic limit)" } else { "" };
     eprintln!("planned peak {peak} ({} bytes) of {}{source}", peak.0, device.limit());
+    let trace = recording::open(arguments, &prepared, &device)?;
     let outcome = match arguments.memory_use.mode {
-        Mode::Graph => train_planned(prepared, &device, run, &data, &file, arguments.save.as_deref())?,
-        Mode::Eager => eager::train(prepared, &device, run, &data, &file, arguments)?,
+        Mode::Graph => train_planned(prepared, &device, run, &data, &file, trace)?,
+        Mode::Eager => eager::train(prepared, &device, run, &data, (&file, &arguments.memory_use), trace)?,
     };
     if let Some(path) = &arguments.save {
         eprintln!("wrote {}", path.display());
@@ -89,7 +101,7 @@ fn prepare_plan(path: &Path, arguments: &Train) -> Result<(Device, Vec<Prepared>
         let hint = format!("plimsoll fit {} --batch {} --memory {}", file.model, file.batch, device.limit());
         return Err(Failure { code: 1, ..Failure::usage(message, Some(hint)) });
     }
-    Ok((device, vec![prepared], Saved { keras, learning_rate }))
+    Ok((device, vec![prepared], Saved { keras, learning_rate, save: arguments.save.clone() }))
 }
 
 /// Data sets have one input and one truth for each sample.
@@ -112,12 +124,14 @@ fn check_inputs_and_outputs(job: &Job) -> Result<(), Failure> {
 struct Saved {
     keras: Option<Keras>,
     learning_rate: Option<f32>,
+    /// Where the trained model goes.
+    save: Option<PathBuf>,
 }
 
 impl Saved {
     /// Whether the trained model can be written, before anything runs.
-    fn check(&self, save: Option<&Path>) -> Result<(), Failure> {
-        let Some(path) = save else { return Ok(()) };
+    fn check(&self) -> Result<(), Failure> {
+        let Some(path) = &self.save else { return Ok(()) };
         match &self.keras {
             Some(keras) => keras.check_write(path).map_err(file_failure),
             None => {
@@ -165,16 +179,19 @@ fn train_planned(
     run: Run,
     data: &Dataset,
     file: &Saved,
-    save: Option<&Path>,
+    trace: Option<Recorder>,
 ) -> Result<Outcome, Failure> {
     let display = Display::new(run.steps);
     let mut trainer = Trainer::with_lengths(prepared, device, run)?;
     if let Some(keras) = &file.keras {
         trainer.read_weights(keras).map_err(file_failure)?;
     }
-    let outcome = trainer.train(data, |progress| display.show(progress))?;
+    trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
+    let outcome = trainer.train(data, |progress| display.show(progress));
     display.bar.finish_and_clear();
-    if let (Some(keras), Some(path)) = (&file.keras, save) {
+    recording::tell(trainer.finish_recording());
+    let outcome = outcome?;
+    if let (Some(keras), Some(path)) = (&file.keras, &file.save) {
         trainer.write_weights(keras, path).map_err(file_failure)?;
     }
     Ok(outcome)

@@ -19,9 +19,10 @@ use crate::executor::{ProgramId, Settings, StepError, check_outputs, given_value
 use crate::kernels::CpuKernels;
 use plimsoll_graph::{ElementType, Graph, OpId, Phase, ValueId};
 use plimsoll_memory::{Device, Refusal, Statistics};
-use plimsoll_trace::{LabelId, Trace};
+use plimsoll_trace::{LabelId, Recorder, Trace};
 use residents::Residents;
 use script::{Script, bytes};
+use std::time::Duration;
 
 /// Runs graphs op by op on a device with an allocator.
 pub struct Eager {
@@ -31,6 +32,7 @@ pub struct Eager {
     threads: rayon::ThreadPool,
     /// Why contents were lost: a compaction could not put them back. Nothing runs after that.
     lost: Option<Box<Shortage>>,
+    recorder: Option<Recorder>,
 }
 
 /// When updates run.
@@ -69,6 +71,7 @@ impl Eager {
             pool,
             threads: threads.expect("the operating system gives us threads"),
             lost: None,
+            recorder: None,
         }
     }
 
@@ -189,7 +192,37 @@ impl Eager {
         self.pool.allocator()
     }
 
-    /// Everything that happened to the pool so far, if settings ask for it; see [`Pool`] for its offsets.
+    /// From now on what happens to the pool is recorded, and written after each run. What is held already counts as taken now.
+    pub fn record_to(&mut self, recorder: Recorder) {
+        let held: Vec<Held> = self.held().collect();
+        self.pool.record(&held);
+        self.recorder = Some(recorder);
+    }
+
+    /// A step begins, so long after the recording did.
+    pub fn mark_step(&mut self, number: u64, elapsed: Duration) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.drain(self.pool.trace_mut());
+            recorder.step(number, elapsed);
+        }
+    }
+
+    /// So much time has gone by since the recording began.
+    pub fn mark_clock(&mut self, elapsed: Duration) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.drain(self.pool.trace_mut());
+            recorder.clock(elapsed);
+        }
+    }
+
+    /// Ends the recording.
+    pub fn take_recorder(&mut self) -> Option<Recorder> {
+        let mut recorder = self.recorder.take()?;
+        recorder.drain(self.pool.trace_mut());
+        Some(recorder)
+    }
+
+    /// Everything that happened to the pool so far, if settings ask for it and nobody writes it; see [`Pool`] for its offsets.
     pub fn recording(&self) -> &Trace {
         self.pool.trace()
     }
@@ -199,6 +232,9 @@ impl Eager {
         let script = &mut scripts[program.0];
         // The whole walk runs inside the thread pool, so that kernels find it and no job crosses from outside at every op.
         let walked = threads.install(|| run_script(script, residents, pool, walk));
+        if let Some(recorder) = &mut self.recorder {
+            recorder.drain(self.pool.trace_mut());
+        }
         walked.map_err(|stop| self.give_up(stop))
     }
 

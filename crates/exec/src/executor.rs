@@ -1,7 +1,8 @@
 //! The executor: walks verified plans in one arena.
 //!
 //! Invariant: nothing is allocated while a step runs. The arena is mapped when the executor is made, views are bound when a program
-//! is loaded, kernels take their scratch from the plan, what they keep a thread is taken with the pool, and a recording has room for all its events before it begins.
+//! is loaded, kernels take their scratch from the plan, what they keep a thread is taken with the pool, and a recording has room for all its events
+//! before it begins. (A recorder copies the first run of a program when it is done; later runs cost it nothing.)
 
 use crate::eager::Shortage;
 use crate::kernels::{Call, Input, KernelError, cpu};
@@ -9,7 +10,7 @@ use crate::program::{BoundStep, Guard, Program};
 use plimsoll_graph::{ElementType, Graph, OpId, Source, ValueId};
 use plimsoll_memory::{Arena, Device, OutOfMemory};
 use plimsoll_plan::{Plan, VerifiedPlan, bytes_of};
-use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Time, Trace};
+use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Recorder, Time, Trace};
 
 /// How an executor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,7 @@ pub struct Executor {
     pool: rayon::ThreadPool,
     settings: Settings,
     high_water: Bytes,
+    recorder: Option<Recorder>,
 }
 
 impl Executor {
@@ -69,7 +71,7 @@ impl Executor {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build();
         let pool = pool.expect("the operating system gives us threads");
         pool.broadcast(|_| cpu::prepare_thread());
-        Ok(Self { programs: Vec::new(), arena, pool, settings, high_water: Bytes::ZERO })
+        Ok(Self { programs: Vec::new(), arena, pool, settings, high_water: Bytes::ZERO, recorder: None })
     }
 
     /// Binds a plan to the arena; `watched` are values that must be finite whenever they were computed, on pain of
@@ -111,6 +113,22 @@ impl Executor {
         &self.programs[program.0].recording
     }
 
+    /// From now on runs are recorded, and written when they are done.
+    pub fn record_to(&mut self, recorder: Recorder) {
+        self.settings.record = true;
+        self.recorder = Some(recorder);
+    }
+
+    /// Who writes down what runs do, for marks between them.
+    pub fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.recorder.as_mut()
+    }
+
+    /// Ends the recording.
+    pub fn take_recorder(&mut self) -> Option<Recorder> {
+        self.recorder.take()
+    }
+
     /// A float32 value that is there between runs: an input, an output or a persistent value.
     ///
     /// # Panics
@@ -142,11 +160,11 @@ impl Executor {
 
     /// Runs every step of a program once.
     pub fn run(&mut self, program: ProgramId) -> Result<(), StepError> {
-        let Self { programs, pool, arena, high_water, settings } = self;
+        let Self { programs, pool, arena, high_water, settings, recorder } = self;
         let Program { plan, steps, recording } = &mut programs[program.0];
         recording.events.clear();
         // The whole walk runs inside the pool, so that kernels find it and no job crosses from outside at every op.
-        pool.install(|| {
+        let done = pool.install(|| {
             for (time, step) in steps.iter_mut().enumerate() {
                 if settings.record {
                     record_takes(recording, plan.plan(), step, time);
@@ -161,7 +179,11 @@ impl Executor {
                 }
             }
             Ok(())
-        })
+        });
+        if let Some(recorder) = recorder {
+            recorder.ran(program.0, recording);
+        }
+        done
     }
 
     /// Runs the forward steps of a program with every value checked, and names the first that is not finite. Inputs must

@@ -56,7 +56,8 @@ impl Program {
         mark_lives(&plan, &mut steps);
         let events = steps.iter().map(|step| step.takes.len() + step.frees.len()).sum();
         let labels = labels(plan.graph(), plan.plan());
-        Self { plan, steps, recording: Trace { labels, events: Vec::with_capacity(events) } }
+        let recording = Trace { labels, events: Vec::with_capacity(events), ..Trace::default() };
+        Self { plan, steps, recording }
     }
 }
 

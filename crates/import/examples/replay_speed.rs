@@ -72,7 +72,8 @@ fn synthetic(events: usize) -> Requests {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    let mut trace = Trace { labels: vec![Label::default()], events: Vec::with_capacity(events) };
+    let mut trace =
+        Trace { labels: vec![Label::default()], events: Vec::with_capacity(events), ..Trace::default() };
     let mut live: Vec<BlockId> = Vec::new();
     let mut free: Option<BlockId> = None;
     for event in 0..events as u32 {

@@ -14,7 +14,7 @@
 mod lines;
 
 use lines::{Line, Lines};
-use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
+use plimsoll_trace::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 
@@ -73,6 +73,8 @@ pub enum BfcEvent {
     Failed {
         /// What was asked for.
         requested: Bytes,
+        /// Who asked.
+        label: LabelId,
     },
     /// A block's bytes are free again.
     Free {
@@ -147,21 +149,37 @@ impl BfcTrace {
     pub fn to_trace(&self) -> Trace {
         let mut regions = Regions::default();
         let lowest = self.addresses().min().unwrap_or(0);
-        let mut trace = Trace { labels: self.labels.clone(), events: Vec::with_capacity(self.events.len()) };
+        let events = Vec::with_capacity(self.events.len());
+        let (origin, allocator) = ("log of TensorFlow's allocator".to_string(), "bfc".to_string());
+        let about = About { origin, allocator, ..About::default() };
+        let mut trace = Trace { about, labels: self.labels.clone(), events, ..Trace::default() };
         for event in &self.events {
             let time = Time(u32::try_from(trace.events.len()).unwrap_or(u32::MAX));
             match *event {
-                BfcEvent::Region { base, bytes } => regions.add(base, bytes.0).unwrap_or_default(),
+                BfcEvent::Region { base, bytes } => {
+                    let offset = Offset(regions.total);
+                    if regions.add(base, bytes.0).is_some() {
+                        trace.mark(What::Region { offset, bytes });
+                    }
+                }
                 BfcEvent::Take { block, address, requested, label, .. } => {
                     let offset = regions.find(address).map_or(Offset(address - lowest), |(offset, _)| offset);
                     trace.events.push(Event::Take { time, block, offset, bytes: requested, label });
                 }
                 BfcEvent::Free { block } => trace.events.push(Event::Free { time, block }),
-                BfcEvent::Failed { .. } | BfcEvent::Mark(_) => {}
+                BfcEvent::Failed { requested: Bytes(0), .. } => {}
+                BfcEvent::Failed { requested: bytes, label } => trace.mark(What::Refused { bytes, label }),
+                BfcEvent::Mark(ref text) => step(text).into_iter().for_each(|step| trace.mark(step)),
             }
         }
         trace
     }
+}
+
+/// `step 0 begin` begins the first step.
+fn step(mark: &str) -> Option<What> {
+    let number: u64 = mark.strip_prefix("step ")?.strip_suffix(" begin")?.trim().parse().ok()?;
+    Some(What::Step { number: number.checked_add(1)? })
 }
 
 /// The regions that exist, and where they would lie one after another.
@@ -214,9 +232,9 @@ impl Reader {
             Line::Nothing => return Ok(()),
             Line::Mark(text) => BfcEvent::Mark(text.to_string()),
             Line::Region { base, bytes } => self.region(base, bytes)?,
-            Line::Take { address: 0, requested, .. } => {
+            Line::Take { address: 0, requested, op, kind, .. } => {
                 self.trace.failed += 1;
-                BfcEvent::Failed { requested: Bytes(requested) }
+                BfcEvent::Failed { requested: Bytes(requested), label: self.label(op, kind) }
             }
             Line::Take { address, requested, chunk, op, kind, before } => {
                 let block = self.take(address, requested, chunk)?;

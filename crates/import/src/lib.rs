@@ -6,5 +6,7 @@ mod gzip;
 pub mod keras;
 pub mod oomlog;
 pub mod pickle;
+mod protobuf;
 pub mod recording;
 pub mod snapshot;
+pub mod xplane;

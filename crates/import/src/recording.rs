@@ -1,27 +1,41 @@
-//! Traces of any kind we know, told apart by their first line: our own text form, and TensorFlow's allocator. Gzip or not.
+//! Traces of any kind we know, told apart by their first bytes: our own forms, logs of TensorFlow's allocator, TensorFlow's profiles and
+//! PyTorch's snapshots. Gzip or not.
 
 use crate::bfctrace::{self, BfcTraceError};
 use crate::gzip::Unpacked;
+use crate::snapshot::{self, SnapshotError};
+use crate::xplane::{self, ProfileError};
+use plimsoll_trace::file::{self, FileError};
 use plimsoll_trace::text::{self, TextError};
 use plimsoll_trace::{Event, Trace};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
+
+/// How much text is read.
+const LARGEST_TEXT: u64 = 512 << 20;
 
 /// Reads a trace to its end.
 pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
     let mut input = BufReader::new(Unpacked::new(input)?);
     let mut start = Vec::new();
     (&mut input).take(128).read_until(b'\n', &mut start)?;
+    // A protocol buffer has its first message where a text would have a blank line.
+    let is_profile = start == b"\n" && !input.fill_buf()?.is_empty();
     let whole = start.chain(input);
-    if start.starts_with(bfctrace::HEADER.as_bytes()) {
-        let trace = bfctrace::read(whole)?;
-        return Ok(Recording { trace: trace.to_trace(), failed: trace.failed });
+    match &start[..] {
+        [0x80, 1..=5, ..] => read_snapshot(whole),
+        _ if is_profile => read_profile(whole),
+        _ if start.starts_with(bfctrace::HEADER.as_bytes()) => {
+            let trace = bfctrace::read(whole)?;
+            Ok(Recording { failed: trace.failed, ..Recording::new(trace.to_trace()) })
+        }
+        _ if start.starts_with(b"plimsoll trace ") => read_file(whole),
+        _ if start.starts_with(b"trace ") => read_text(whole),
+        _ => {
+            let first = String::from_utf8_lossy(&start).trim().chars().take(60).collect();
+            Err(RecordingError::Unknown { first })
+        }
     }
-    if !start.starts_with(b"trace ") {
-        let first = String::from_utf8_lossy(&start).trim().chars().take(60).collect();
-        return Err(RecordingError::Unknown { first });
-    }
-    read_ours(whole)
 }
 
 /// A trace and what its file says beside it.
@@ -31,6 +45,31 @@ pub struct Recording {
     pub trace: Trace,
     /// How many allocations failed when it was recorded, or asked for nothing.
     pub failed: usize,
+    /// Whether its end is missing: whoever wrote it was killed, or the file was cut.
+    pub cut: bool,
+    /// What else is in the file and left out, or not in it, in sentences.
+    pub notes: Vec<String>,
+}
+
+impl Recording {
+    fn new(trace: Trace) -> Self {
+        Self { trace, failed: 0, cut: false, notes: Vec::new() }
+    }
+
+    /// Everything that whoever looks at the trace should know.
+    pub fn all_notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        if self.failed > 0 {
+            notes.push(format!(
+                "{} allocations of the trace failed or asked for nothing; they are left out",
+                self.failed
+            ));
+        }
+        if self.cut {
+            notes.push("the trace is cut: whoever wrote it was killed or still writes; what follows is what is there".to_string());
+        }
+        notes
+    }
 }
 
 /// A trace that cannot be read.
@@ -41,19 +80,64 @@ pub enum RecordingError {
     Broken(#[from] std::io::Error),
     #[error("it is no trace: its first line is `{first}`")]
     Unknown { first: String },
+    #[error("it has more than {} MiB of text", LARGEST_TEXT >> 20)]
+    TooLong,
+    #[error("event {event}, counted from 0: {problem}")]
+    Impossible { event: usize, problem: String },
     #[error("{0}")]
     Text(#[from] TextError),
     #[error("{0}")]
+    File(#[from] FileError),
+    #[error("{0}")]
     Bfc(#[from] BfcTraceError),
+    #[error("{0}")]
+    Profile(#[from] ProfileError),
+    #[error("{0}")]
+    Snapshot(#[from] SnapshotError),
 }
 
-fn read_ours(mut input: impl Read) -> Result<Recording, RecordingError> {
+fn read_snapshot(input: impl Read) -> Result<Recording, RecordingError> {
+    let snapshot = snapshot::read(input)?;
+    let mut recording = Recording::new(snapshot.to_trace(snapshot.busiest_device()));
+    if !snapshot.has_history() {
+        let note = "the snapshot has no history, only what was live at its end: that is recorded after torch.cuda.memory._record_memory_history()";
+        recording.notes.push(note.to_string());
+    }
+    Ok(recording)
+}
+
+fn read_profile(input: impl Read) -> Result<Recording, RecordingError> {
+    let profile = xplane::read(input)?;
+    let mut recording = Recording::new(profile.to_trace());
+    let others: Vec<&str> =
+        profile.allocators.iter().skip(1).take(8).map(|(name, _)| name.as_str()).collect();
+    if !others.is_empty() {
+        let count = profile.allocators.len() - 1;
+        recording
+            .notes
+            .push(format!("{count} other allocators of the profile are left out: {}", others.join(", ")));
+    }
+    Ok(recording)
+}
+
+fn read_file(input: impl Read) -> Result<Recording, RecordingError> {
+    let (trace, cut) = file::read(input)?;
+    match impossible(&trace) {
+        Some((event, problem)) => Err(RecordingError::Impossible { event, problem }),
+        None => Ok(Recording { cut, ..Recording::new(trace) }),
+    }
+}
+
+fn read_text(input: impl Read) -> Result<Recording, RecordingError> {
     let mut text = String::new();
-    input.read_to_string(&mut text)?;
+    input.take(LARGEST_TEXT + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST_TEXT {
+        return Err(RecordingError::TooLong);
+    }
     let trace = text::parse(&text)?;
     match impossible(&trace) {
         Some((event, problem)) => Err(TextError { line: line_of(&text, event), problem }.into()),
-        None => Ok(Recording { trace, failed: 0 }),
+        None => Ok(Recording::new(trace)),
     }
 }
 
@@ -71,10 +155,9 @@ fn impossible(trace: &Trace) -> Option<(usize, String)> {
     })
 }
 
-/// The line of an event, counted from 1: events are what is no label, not blank and not the header.
+/// The line of an event, counted from 1.
 fn line_of(text: &str, event: usize) -> usize {
-    let is_event = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("label ");
-    let mut events = text.lines().enumerate().skip(1).filter(|(_, line)| is_event(line));
+    let mut events = text.lines().enumerate().filter(|(_, line)| text::is_event(line));
     events.nth(event).map_or(0, |(index, _)| index + 1)
 }
 

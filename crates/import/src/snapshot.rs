@@ -1,9 +1,10 @@
 //! PyTorch's memory snapshots (`torch.cuda.memory._dump_snapshot`): the blocks of every segment, and what happened before, if it was recorded.
 
+mod history;
+
 use crate::gzip::Unpacked;
 use crate::oomlog::{Chunk, Dump, Figure, Holder, LARGEST_CHUNK, Region, Source};
 use crate::pickle::{self, Node, Pickle, PickleError};
-use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
 use std::collections::HashMap;
 use std::io::Read;
 
@@ -99,47 +100,6 @@ impl Snapshot {
         let trace =
             traces.and_then(|traces| traces.items().nth(usize::try_from(number).unwrap_or(usize::MAX)));
         trace.into_iter().flat_map(|trace| trace.items())
-    }
-
-    /// What was recorded of a device's allocations and frees; frees of what was live before the recording are left out.
-    pub fn to_trace(&self, number: u64) -> Trace {
-        let mut trace = Trace::default();
-        let mut labels: HashMap<u32, LabelId> = HashMap::new();
-        let mut live: HashMap<u64, BlockId> = HashMap::new();
-        let lowest = self.events(number).filter_map(|event| count(&event, "addr")).min().unwrap_or(0);
-        let mut taken = 0;
-        for event in self.events(number) {
-            let time = Time(u32::try_from(trace.events.len()).unwrap_or(u32::MAX));
-            let Some(address) = count(&event, "addr") else { continue };
-            match word(&event, "action") {
-                Some("alloc") if !live.contains_key(&address) => {
-                    let frames = event.get("frames");
-                    let label =
-                        *labels.entry(frames.map_or(u32::MAX, |frames| frames.id())).or_insert_with(|| {
-                            let op = frames.and_then(frame).unwrap_or_default();
-                            trace.add_label(Label { value: op.clone(), op, ..Label::default() })
-                        });
-                    let (block, bytes) = (BlockId(taken), Bytes(bytes(&event, "size")));
-                    let Some(next) = taken.checked_add(1) else { break };
-                    taken = next;
-                    live.insert(address, block);
-                    trace.events.push(Event::Take {
-                        time,
-                        block,
-                        offset: Offset(address - lowest),
-                        bytes,
-                        label,
-                    });
-                }
-                Some("free_completed" | "free") => {
-                    if let Some(block) = live.remove(&address) {
-                        trace.events.push(Event::Free { time, block });
-                    }
-                }
-                _ => {}
-            }
-        }
-        trace
     }
 }
 

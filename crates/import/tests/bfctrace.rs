@@ -49,7 +49,7 @@ fn a_trace_is_read_and_becomes_ours() {
     assert_eq!(summary.floor, Bytes(200 + 16 + 5000));
     assert_eq!(summary.peak, Bytes(4096 + 5000), "the second region lies behind the first");
     let ops: Vec<&str> = ours.labels.iter().map(|label| label.op.as_str()).collect();
-    assert_eq!(ops, ["VarHandleOp", "Cast", ""]);
+    assert_eq!(ops, ["VarHandleOp", "Cast", "", "MatMul"]);
     assert_eq!(ours.labels[1].role, "output");
 }
 

@@ -2,7 +2,7 @@
 
 use plimsoll_import::oomlog::{Dump, Figure};
 use plimsoll_import::{evidence, pickle, snapshot};
-use plimsoll_trace::{Bytes, Event, summarize};
+use plimsoll_trace::{Bytes, Event, LabelId, What, reserved, summarize};
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
@@ -42,10 +42,18 @@ fn check(dump: &Dump) {
 
 #[test]
 fn recorded_events_are_a_trace() {
-    let trace = snapshot::read(&file("snapshot.protocol4")[..]).unwrap().to_trace(0);
-    assert_eq!(trace.events.len(), 3, "a free of what was live before is left out");
-    assert!(matches!(trace.events[2], Event::Free { .. }));
-    assert_eq!(summarize(&trace).floor, Bytes(11 * MIB));
+    let snapshot = snapshot::read(&file("snapshot.protocol4")[..]).unwrap();
+    assert_eq!((snapshot.busiest_device(), snapshot.has_history()), (0, true));
+    let trace = snapshot.to_trace(0);
+    let sizes = |wanted: fn(&Event) -> bool| trace.events.iter().filter(|event| wanted(event)).count();
+    let takes = sizes(|event| matches!(event, Event::Take { .. }));
+    assert_eq!(takes, 5, "one was freed and two are live at the end that were never taken; two were taken");
+    assert_eq!(trace.events.len(), 7);
+    assert_eq!(summarize(&trace).floor, Bytes((1 + 2 + 2 + 6 + 5) * MIB));
+    assert_eq!(reserved(&trace), [(0, Bytes(22 * MIB))]);
+    let refused = trace.marks.iter().find(|mark| matches!(mark.what, What::Refused { .. })).unwrap();
+    assert_eq!(refused.what, What::Refused { bytes: Bytes(10 * MIB), label: LabelId(2) });
+    assert_eq!(trace.label(LabelId(2)).op, "train.py:41 forward");
     plimsoll_trace::verify(&trace).unwrap();
 }
 

@@ -28,6 +28,7 @@ pub struct HostRegions {
     regions: BTreeMap<RegionId, Piece>,
     reserved: Bytes,
     next: u32,
+    changes: u64,
 }
 
 impl HostRegions {
@@ -39,12 +40,22 @@ impl HostRegions {
     /// The same, with a name for the device's list of who holds what.
     pub fn named(device: &Device, who: &str) -> Self {
         let (regions, reserved) = (BTreeMap::new(), Bytes::ZERO);
-        Self { device: device.clone(), who: who.to_string(), regions, reserved, next: 0 }
+        Self { device: device.clone(), who: who.to_string(), regions, reserved, next: 0, changes: 0 }
     }
 
     /// The device they are on.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// How often a region was reserved or released.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The regions that are there, and how long they are.
+    pub fn list(&self) -> impl Iterator<Item = (RegionId, Bytes)> + '_ {
+        self.regions.iter().map(|(id, piece)| (*id, piece.bytes))
     }
 
     /// Where an address is in host memory, for kernels. It stays valid until the region is released.
@@ -82,6 +93,7 @@ impl Regions for HostRegions {
         let piece = self.device.take(&self.who, bytes).ok()?;
         let id = RegionId(self.next);
         self.next += 1;
+        self.changes += 1;
         self.reserved += bytes;
         self.regions.insert(id, piece);
         Some(id)
@@ -89,6 +101,7 @@ impl Regions for HostRegions {
 
     fn release(&mut self, region: RegionId) {
         if let Some(piece) = self.regions.remove(&region) {
+            self.changes += 1;
             self.reserved = self.reserved - piece.bytes;
         }
     }
@@ -128,6 +141,7 @@ mod tests {
         drop(arena);
         assert_eq!((regions.limit(), device.in_use()), (Bytes::mib(4), Bytes::mib(3)));
         regions.release(first);
+        assert_eq!((regions.changes(), regions.list().collect()), (3, vec![(second, Bytes::mib(2))]));
         let third = regions.reserve(Bytes::mib(2)).unwrap();
         assert!(third != first && third != second, "names are not used again");
         drop(regions);

@@ -269,7 +269,7 @@ mod tests {
             label: LabelId(0),
         };
         let free = |block| Event::Free { time: Time(0), block: BlockId(block) };
-        let of = |events: Vec<Event>| Requests::of(&Trace { labels: Vec::new(), events }).unwrap_err();
+        let of = |events: Vec<Event>| Requests::of(&Trace { events, ..Trace::default() }).unwrap_err();
         assert_eq!(of(vec![take(1), take(1)]), TraceError::TakenTwice { event: 1, block: BlockId(1) });
         assert_eq!(of(vec![take(1), free(1), free(1)]), TraceError::NotLive { event: 2, block: BlockId(1) });
     }

@@ -13,6 +13,7 @@ mod conv2d;
 mod conv2d_transpose;
 mod cropping1d;
 mod cropping2d;
+mod custom_scale_layer;
 mod dense;
 mod depthwise_conv1d;
 mod depthwise_conv2d;
@@ -42,6 +43,7 @@ mod repeat_vector;
 mod rescaling;
 mod reshape;
 mod resizing;
+mod rms_normalization;
 mod separable_conv1d;
 mod separable_conv2d;
 mod simple_rnn;
@@ -65,6 +67,7 @@ pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
 pub use cropping1d::Cropping1d;
 pub use cropping2d::Cropping2d;
+pub use custom_scale_layer::CustomScaleLayer;
 pub use dense::Dense;
 pub use depthwise_conv1d::DepthwiseConv1d;
 pub use depthwise_conv2d::DepthwiseConv2d;
@@ -94,6 +97,7 @@ pub use repeat_vector::RepeatVector;
 pub use rescaling::Rescaling;
 pub use reshape::Reshape;
 pub use resizing::Resizing;
+pub use rms_normalization::RmsNormalization;
 pub use separable_conv1d::SeparableConv1d;
 pub use separable_conv2d::SeparableConv2d;
 pub use simple_rnn::SimpleRnn;
@@ -157,6 +161,7 @@ layers! {
     Conv2dTranspose,
     Cropping1d,
     Cropping2d,
+    CustomScaleLayer,
     Dense,
     DepthwiseConv1d,
     DepthwiseConv2d,
@@ -186,6 +191,7 @@ layers! {
     Rescaling,
     Reshape,
     Resizing,
+    RmsNormalization,
     SeparableConv1d,
     SeparableConv2d,
     SimpleRnn,

@@ -3,10 +3,12 @@
 use plimsoll_graph::op::{Interpolation, Padding, Pool, Reduction};
 use plimsoll_graph::{Graph, OpKind, Role, verify};
 use plimsoll_model::layer::{
-    Activation, BatchNormalization, Bidirectional, Concatenate, Conv2d, Conv2dTranspose, Cropping2d, Dense,
-    DepthwiseConv2d, Dropout, Embedding, Flatten, GlobalPooling, Gru, Layer, LayerNormalization, Lstm, Merge,
-    MultiHeadAttention, Normalization, Permute, Pooling2d, Rescaling, Reshape, Softmax, UpSampling2d,
-    ZeroPadding2d,
+    Activation, BatchNormalization, Bidirectional, Concatenate, Conv1d, Conv2d, Conv2dTranspose, Cropping1d,
+    Cropping2d, Dense, DepthwiseConv2d, Dot, Dropout, EinsumDense, Embedding, Flatten, Function,
+    GaussianDropout, GaussianNoise, GlobalPooling, GroupNormalization, Gru, Layer, LayerNormalization,
+    LayerScale, Lstm, Merge, MultiHeadAttention, Normalization, Operand, Operation, PRelu, Permute,
+    Pooling2d, Rescaling, Reshape, Resizing, RmsNormalization, SeparableConv2d, SimpleRnn, Softmax,
+    StochasticDepth, TimeDistributed, TimePadding, UpSampling2d, ZeroPadding2d,
 };
 use plimsoll_model::{Builder, Mode, Model, ModelError, Node, NodeRef};
 
@@ -99,6 +101,15 @@ fn shapes_and_counts_are_keras_s() {
 fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
     let huge = usize::MAX / 2;
     let rate = Dropout::new(1.0);
+    let backwards = Bidirectional::lstm(Lstm { go_backwards: true, ..Lstm::new(4) });
+    let hollow = vec![Operand::Input, Operand::Constant { shape: vec![2, 2], values: vec![1.0] }];
+    let einsum = |equation: &str| EinsumDense {
+        equation: equation.to_string(),
+        output_shape: vec![Some(2)],
+        bias_axes: None,
+        activation: Activation::Linear,
+        kernel_initializer: Default::default(),
+    };
     let rows: Vec<(Layer, &[usize], usize, &str)> = vec![
         (Dense::new(0).into(), &[4], 1, "no elements"),
         (Dense::new(huge).into(), &[4], 1, "more elements than"),
@@ -124,6 +135,71 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (Concatenate { axis: 2 }.into(), &[4], 2, "no axis 2"),
         (Softmax { axis: -3 }.into(), &[4], 1, "no axis -3"),
         (Embedding::new(10, 4).into(), &[4], 1, "not an int32"),
+        (Conv1d::new(4, 9).into(), &[6, 3], 1, "does not fit"),
+        (
+            Conv1d { dilation_rate: huge, padding: TimePadding::Causal, ..Conv1d::new(4, 4) }.into(),
+            &[6, 3],
+            1,
+            "absurdly large",
+        ),
+        (
+            SeparableConv2d { depth_multiplier: huge, ..SeparableConv2d::new(4, 3) }.into(),
+            &[6, 8, 3],
+            1,
+            "absurdly large",
+        ),
+        (Cropping1d { cropping: [3, 3] }.into(), &[6, 3], 1, "leaves nothing"),
+        (BatchNormalization { axis: 0, ..Default::default() }.into(), &[4], 1, "no axis of features"),
+        (
+            LayerNormalization { axis: vec![1, -1], ..Default::default() }.into(),
+            &[4, 5],
+            1,
+            "does not normalize",
+        ),
+        (LayerNormalization { axis: vec![1, 1], ..Default::default() }.into(), &[4, 5], 1, "name one twice"),
+        (RmsNormalization { axis: vec![1], epsilon: 0.1 }.into(), &[4, 5], 1, "does not normalize"),
+        (GroupNormalization { groups: 3, ..Default::default() }.into(), &[4], 1, "cannot be cut into 3"),
+        (GroupNormalization { groups: 0, ..Default::default() }.into(), &[4], 1, "cannot be cut into 0"),
+        (
+            Normalization { mean: Some(vec![1.0; 3]), variance: Some(vec![1.0; 3]), ..Default::default() }
+                .into(),
+            &[4],
+            1,
+            "3 numbers",
+        ),
+        (Normalization { mean: Some(vec![1.0]), ..Default::default() }.into(), &[4], 1, "given together"),
+        (
+            Rescaling { scale: (0..5000).map(|i| i as f32).collect(), offset: vec![0.0] }.into(),
+            &[5000],
+            1,
+            "more than 4096",
+        ),
+        (LayerScale { init_values: 1.0, projection_dim: 3 }.into(), &[4], 1, "3 factors for 4"),
+        (PRelu { shared_axes: vec![0] }.into(), &[4], 1, "no axis 0 to share"),
+        (SimpleRnn::new(4).into(), &[5000, 3], 1, "at most 4096 positions"),
+        (TimeDistributed::new(Dense::new(4)).into(), &[4], 1, "no axis of features"),
+        (Dot { axes: [0, 1], normalize: false }.into(), &[4], 2, "over the batch"),
+        (
+            Resizing { height: 0, width: 3, interpolation: Interpolation::Nearest }.into(),
+            &[6, 8, 3],
+            1,
+            "no elements",
+        ),
+        (GaussianDropout { rate: 1.0 }.into(), &[4], 1, "not in [0, 1)"),
+        (backwards.into(), &[7, 3], 1, "must not run backwards"),
+        (einsum("ab,cd->ad").into(), &[4], 1, "not understood"),
+        (einsum("abc,cd->abd").into(), &[4], 1, "does not take rank 2"),
+        (Operation::of_inputs(Function::Add, 3).into(), &[4], 3, "2 operands, not 3"),
+        (Operation::of_inputs(Function::Add, 2).into(), &[4], 1, "2 inputs, not 1"),
+        (Operation::of_inputs(Function::Power, 2).into(), &[4], 2, "not supported"),
+        (
+            Operation::of_inputs(Function::Sum { axis: vec![0, 1], keepdims: false }, 1).into(),
+            &[4],
+            1,
+            "no axis for the batch",
+        ),
+        (Operation::of_inputs(Function::Squeeze { axis: Some(vec![0]) }, 1).into(), &[4], 1, "is the batch"),
+        (Operation { function: Function::Add, operands: hollow }.into(), &[4], 1, "do not fill"),
         (rate.into(), &[4], 1, "not in [0, 1)"),
         (Lstm::new(huge).into(), &[7, 3], 1, "absurdly large"),
         (MultiHeadAttention::new(huge, 8).into(), &[7, 3], 2, "absurdly large"),
@@ -246,4 +322,42 @@ fn frozen_layers_learn_nothing() {
     let learns =
         |op: &&plimsoll_graph::Op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::MovingAverage(_));
     assert_eq!(graph.ops().iter().filter(learns).count(), 0);
+}
+
+/// How many ops of a kind a layer has in training and in inference, on two sequences.
+fn random_ops(layer: impl Into<Layer>, name: &str) -> [usize; 2] {
+    let model = single(layer, &[3, 4], 1);
+    [Mode::Training, Mode::Inference].map(|mode| {
+        let graph = model.lower(2, mode).unwrap();
+        verify(&graph).unwrap();
+        graph.ops().iter().filter(|op| op.kind.name() == name).count()
+    })
+}
+
+#[test]
+fn noise_is_for_training_only() {
+    assert_eq!(random_ops(GaussianNoise { stddev: 0.1 }, "random_normal"), [1, 0]);
+    assert_eq!(random_ops(GaussianDropout { rate: 0.1 }, "random_normal"), [1, 0]);
+    assert_eq!(random_ops(StochasticDepth { drop_path_rate: 0.1 }, "dropout"), [1, 0]);
+    assert_eq!(random_ops(Dropout::spatial1d(0.1), "dropout"), [1, 0]);
+    let dropping = Lstm { dropout: 0.1, recurrent_dropout: 0.2, ..Lstm::new(4) };
+    assert_eq!(random_ops(dropping.clone(), "dropout"), [2, 0]);
+    assert_eq!(random_ops(Bidirectional::lstm(dropping), "dropout"), [4, 0]);
+}
+
+#[test]
+fn masks_of_one_layer_have_seeds_of_their_own() {
+    let dropping = Gru { dropout: 0.1, recurrent_dropout: 0.1, ..Gru::new(4) };
+    let graph = lowered(&single(Bidirectional::gru(dropping), &[3, 4], 1));
+    let mut seeds: Vec<u64> = graph
+        .ops()
+        .iter()
+        .filter_map(|op| match &op.kind {
+            OpKind::Dropout(dropout) => Some(dropout.seed),
+            _ => None,
+        })
+        .collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 4);
 }

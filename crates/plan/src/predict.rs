@@ -8,7 +8,8 @@ use plimsoll_trace::{BlockId, Event, Label, LabelId, Time, Trace};
 
 /// The trace of one step. Blocks and labels carry the numbers of the plan's buffers.
 pub fn predict(graph: &Graph, plan: &Plan) -> Trace {
-    let mut trace = Trace { labels: labels(graph, plan), events: Vec::with_capacity(2 * plan.buffers.len()) };
+    let events = Vec::with_capacity(2 * plan.buffers.len());
+    let mut trace = Trace { labels: labels(graph, plan), events, ..Trace::default() };
     let mut starts: Vec<Vec<u32>> = vec![Vec::new(); plan.order.len() + 1];
     let mut ends: Vec<Vec<u32>> = vec![Vec::new(); plan.order.len() + 1];
     for (index, buffer) in plan.buffers.iter().enumerate() {

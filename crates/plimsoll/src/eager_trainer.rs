@@ -11,8 +11,10 @@ use plimsoll_exec::eager::{MakeAllocator, Updates};
 use plimsoll_exec::{Eager, ProgramId, Settings, StepError};
 use plimsoll_memory::Device;
 use plimsoll_model::Mode;
+use plimsoll_trace::Recorder;
 use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph, applying_graph, sees_other_samples};
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// How an eager run takes memory.
 pub struct EagerOptions {
@@ -64,6 +66,8 @@ pub struct EagerTrainer {
     count: usize,
     shrunk_steps: u64,
     compactions: u64,
+    /// When the recording began, if there is one.
+    recorded_since: Option<Instant>,
 }
 
 impl EagerTrainer {
@@ -98,7 +102,20 @@ impl EagerTrainer {
             count: 1,
             shrunk_steps: 0,
             compactions: 0,
+            recorded_since: None,
         })
+    }
+
+    /// From now on what steps do to memory is written down; see [`crate::recording`].
+    pub fn record_to(&mut self, recorder: Recorder) {
+        self.eager.record_to(recorder);
+        self.recorded_since = Some(Instant::now());
+    }
+
+    /// Ends the recording, if there is one; says how many events are written out.
+    pub fn finish_recording(&mut self) -> Option<std::io::Result<u64>> {
+        self.recorded_since = None;
+        self.eager.take_recorder().map(Recorder::finish)
     }
 
     /// Trains, telling the caller after each step where it is, and judges the result.
@@ -106,6 +123,9 @@ impl EagerTrainer {
         let (run, batch) = (self.run, self.prepared[0].job.batch);
         let (last, time) =
             repeat(run, batch, data, report, |step, samples| self.step(step, &*data.train, samples))?;
+        if let Some(since) = self.recorded_since {
+            self.eager.mark_clock(since.elapsed());
+        }
         let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
         let pool = self.pool_use();
         let peaks = [peak(&self.prepared), pool.peak_reserved];
@@ -114,6 +134,9 @@ impl EagerTrainer {
 
     /// One step on the given samples, in parts where memory has run out before.
     pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
+        if let Some(since) = self.recorded_since {
+            self.eager.mark_step(step, since.elapsed());
+        }
         let mut compacted = false;
         let measured = loop {
             match self.try_step(step, Batch { data, samples }) {

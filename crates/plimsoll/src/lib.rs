@@ -17,6 +17,7 @@ pub mod calibrate;
 pub mod data;
 mod eager_trainer;
 mod engine;
+mod exhibit;
 mod fit;
 pub mod identify;
 pub mod imported;
@@ -28,6 +29,7 @@ mod parts;
 mod plan_file;
 mod prepared;
 mod profile_cache;
+pub mod recording;
 pub mod replay;
 mod trainer;
 

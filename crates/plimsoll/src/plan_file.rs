@@ -111,14 +111,19 @@ impl PlanFile {
 
     /// Reads one.
     pub fn read(path: &Path) -> Result<Self, PlanFileError> {
-        let name = || path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| PlanFileError::Io { path: name(), error })?;
-        let not_a_plan = |error| PlanFileError::NotAPlan { path: name(), error };
-        let header: Header = serde_json::from_slice(&bytes).map_err(not_a_plan)?;
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| PlanFileError::Io { path: name.clone(), error })?;
+        Self::parse(&bytes, &name)
+    }
+
+    /// Reads one from the bytes of a file; `name` is what errors call it.
+    pub fn parse(bytes: &[u8], name: &str) -> Result<Self, PlanFileError> {
+        let not_a_plan = |error| PlanFileError::NotAPlan { path: name.to_string(), error };
+        let header: Header = serde_json::from_slice(bytes).map_err(not_a_plan)?;
         if header.format != FORMAT {
-            return Err(PlanFileError::Format { path: name(), found: header.format });
+            return Err(PlanFileError::Format { path: name.to_string(), found: header.format });
         }
-        serde_json::from_slice(&bytes).map_err(not_a_plan)
+        serde_json::from_slice(bytes).map_err(not_a_plan)
     }
 
     /// Proves it for a model: the one it names, as it is now.

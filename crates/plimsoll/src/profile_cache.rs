@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn the_cache_is_where_the_user_wants_it() {
         let some = |text: &str| Some(OsString::from(text));
-        assert_eq!(cache_home(some("/x"), some("/home/me")), Some("/x".into()));
-        assert_eq!(cache_home(some("x"), some("/home/me")), Some("/home/me/.cache".into()));
-        assert_eq!(cache_home(None, some("/home/me")), Some("/home/me/.cache".into()));
+        assert_eq!(cache_home(some("/x"), some("/users/me")), Some("/x".into()));
+        assert_eq!(cache_home(some("x"), some("/users/me")), Some("/users/me/.cache".into()));
+        assert_eq!(cache_home(None, some("/users/me")), Some("/users/me/.cache".into()));
         assert_eq!(cache_home(None, None), None);
     }
 

@@ -7,6 +7,7 @@ use crate::parts::{self, LoadedUpdates};
 use crate::{Bytes, JobError, Part, PoolUse, Prepared};
 use plimsoll_exec::{Executor, ProgramId, Settings};
 use plimsoll_memory::{Device, process};
+use plimsoll_trace::Recorder;
 use std::time::{Duration, Instant};
 
 /// How long and how to train.
@@ -69,6 +70,8 @@ pub struct Trainer {
     steps: Vec<Programs>,
     evaluation: ProgramId,
     run: Run,
+    /// When the recording began, if there is one.
+    recorded_since: Option<Instant>,
 }
 
 impl Trainer {
@@ -89,7 +92,19 @@ impl Trainer {
         let steps: Vec<Programs> = prepared.iter().map(|one| Programs::load(&mut executor, one)).collect();
         let evaluation = executor.load(prepared[0].evaluation.plan.clone(), &[]);
         engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);
-        Ok(Self { prepared, executor, steps, evaluation, run })
+        Ok(Self { prepared, executor, steps, evaluation, run, recorded_since: None })
+    }
+
+    /// From now on what steps do to memory is written down; see [`crate::recording`].
+    pub fn record_to(&mut self, recorder: Recorder) {
+        self.executor.record_to(recorder);
+        self.recorded_since = Some(Instant::now());
+    }
+
+    /// Ends the recording, if there is one; says how many events are written out.
+    pub fn finish_recording(&mut self) -> Option<std::io::Result<u64>> {
+        self.recorded_since = None;
+        self.executor.take_recorder().map(Recorder::finish)
     }
 
     /// Trains, telling the caller after each step where it is, and judges the result.
@@ -97,6 +112,7 @@ impl Trainer {
         let (run, batch) = (self.run, self.prepared[0].job.batch);
         let (last, time) =
             repeat(run, batch, data, report, |step, samples| self.step(step, &*data.train, samples))?;
+        self.mark(|recorder, elapsed| recorder.clock(elapsed));
         let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
         // Lengths whose turn did not come have not shown their peak.
         let used = self.prepared.len().min(usize::try_from(run.steps).unwrap_or(usize::MAX)).max(1);
@@ -110,6 +126,7 @@ impl Trainer {
 
     /// One step on the given samples.
     pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
+        self.mark(|recorder, elapsed| recorder.step(step, elapsed));
         let variant = turn(step, self.steps.len());
         let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
         let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
@@ -155,6 +172,12 @@ impl Trainer {
     /// The program of a training step or of its largest micro-batch; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
         self.steps[0].parts[0]
+    }
+
+    fn mark(&mut self, what: impl FnOnce(&mut Recorder, Duration)) {
+        if let (Some(since), Some(recorder)) = (self.recorded_since, self.executor.recorder()) {
+            what(recorder, since.elapsed());
+        }
     }
 }
 

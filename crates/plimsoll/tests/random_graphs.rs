@@ -13,7 +13,7 @@ use plimsoll::train::{Loss, Optimizer, training_graph};
 
 const GRAPHS: u64 = 1000;
 const KERNELS: CpuKernels = CpuKernels { threads: 1 };
-const ROWS: usize = 4;
+const ROWS: usize = 48;
 
 /// A sequence of numbers that look random and are the same every time.
 struct Dice(u64);
@@ -44,7 +44,11 @@ fn forward(dice: &mut Dice) -> Graph {
             0 | 1 => dense(&mut graph, a, width, number),
             2 => graph.add_single(Unary::Relu.into(), &[a], site).unwrap(),
             3 => graph.add_single(Unary::Tanh.into(), &[a], site).unwrap(),
-            4 => graph.add_single(Binary::Multiply.into(), &[a, b], site).unwrap(),
+            4 => {
+                // Powers of powers would leave the range of floats.
+                let product = graph.add_single(Binary::Multiply.into(), &[a, b], site).unwrap();
+                graph.add_single(Unary::Tanh.into(), &[product], site).unwrap()
+            }
             5 => normalized(&mut graph, a, width, number),
             6 => {
                 graph.add_single(Dropout { rate: 0.3, seed: number as u64 }.into(), &[a, step], site).unwrap()
@@ -108,7 +112,7 @@ fn run(plan: VerifiedPlan) -> (Vec<Vec<f32>>, Bytes) {
         for id in graph.inputs() {
             match graph.value(id).name.as_str() {
                 "step" => executor.i32_mut(program, id).fill(step),
-                "learning_rate" => executor.f32_mut(program, id).fill(0.01),
+                "learning_rate" => executor.f32_mut(program, id).fill(1e-4),
                 _ => fill(&mut executor, program, &graph, id, step as u64),
             }
         }
@@ -121,7 +125,8 @@ fn run(plan: VerifiedPlan) -> (Vec<Vec<f32>>, Bytes) {
 fn fill(executor: &mut Executor, program: ProgramId, graph: &Graph, id: ValueId, seed: u64) {
     let is_state = graph.value(id).source == Source::Persistent(Init::Constant(0.0));
     // By name: the same value has another number in a rewritten graph.
-    let mut dice = Dice(graph.value(id).name.bytes().fold(seed, |sum, byte| sum * 31 + u64::from(byte)));
+    let mixed = |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte));
+    let mut dice = Dice(graph.value(id).name.bytes().fold(seed, mixed));
     let values = executor.f32_mut(program, id);
     values.iter_mut().for_each(|x| *x = if is_state { 0.0 } else { dice.below(200) as f32 / 200.0 - 0.5 });
 }
@@ -143,7 +148,7 @@ fn least(graph: &Graph, options: Options) -> u64 {
 #[test]
 fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
     let mut dice = Dice(2026);
-    let (mut fitted, mut repeated, mut refused) = (0, 0, 0);
+    let (mut fitted, mut repeated, mut refused, mut missed) = (0, 0, 0, 0);
     for number in 0..GRAPHS {
         let optimizer = Optimizer::DEFAULTS[dice.below(Optimizer::DEFAULTS.len())];
         let training = training_graph(forward(&mut dice), Loss::MeanSquaredError, optimizer).unwrap();
@@ -156,7 +161,7 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
         let residents = Residents::default();
         let plain = plan(graph, &KERNELS, options, &residents);
         let transient = plain.peak.0 - plain.persistent.0;
-        let budget = Bytes(plain.persistent.0 + transient * (20 + dice.below(85) as u64) / 100);
+        let budget = Bytes(plain.persistent.0 + transient * (45 + dice.below(60) as u64) / 100);
         let costs: Vec<f64> = graph.op_ids().map(|id| graph_work(graph, id).flops as f64 + 1.0).collect();
         let setting =
             Setting { kernels: &KERNELS, options, residents: &residents, costs: &costs, effort: 20_000 };
@@ -170,17 +175,18 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
         verify_same(graph, &made.rewritten.graph).unwrap();
         let peak = made.plan.peak;
         let proved = verify(made.rewritten.graph.clone(), made.plan, &KERNELS).unwrap();
+        let (expected, _) = run(verify(graph.clone(), plain, &KERNELS).unwrap());
         let (contents, measured) = run(proved);
         assert_eq!(measured, peak, "graph {number}");
-        let (expected, _) = run(verify(graph.clone(), plain, &KERNELS).unwrap());
         assert_eq!(contents, expected, "graph {number}");
         fitted += u32::from(made.fits);
         repeated += u32::from(made.fits && !made.rewritten.again.is_empty());
         refused += u32::from(!made.fits);
+        missed += u32::from(!made.fits && budget >= made.least);
     }
     // The budgets are such that all three happen often.
     assert!(
-        fitted > 300 && repeated > 150 && refused > 50,
-        "{fitted} fit, {repeated} compute again, {refused} do not fit"
+        fitted > 400 && repeated > 200 && refused > 100,
+        "{fitted} fit, {repeated} compute again, {refused} do not fit, {missed} of them above the floor"
     );
 }

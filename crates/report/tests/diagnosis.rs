@@ -190,11 +190,13 @@ fn the_same_is_shown_everywhere() {
         assert!(!object[list].as_array().unwrap().is_empty());
     }
     let page = html::print("a <b>", std::slice::from_ref(diagnosis));
-    assert!(page.contains("<title>a &lt;b&gt;</title>") && page.matches("<figure>").count() == 5);
+    assert!(page.contains("<title>a &lt;b&gt;</title>") && page.matches("<figure>").count() == 6);
     assert!(
-        !page.contains("http:") && !page.contains("https:") && !page.contains("<script"),
-        "self-contained"
+        page.contains("asked for, 5.28 MiB</figcaption>"),
+        "what was asked for stands above the five regions"
     );
+    assert!(!page.contains("http:") && !page.contains("https:") && !page.contains(" src="), "self-contained");
+    assert_eq!(page.matches("<script").count(), 1, "only the switch of the theme");
     let shown = text::print(diagnosis);
     assert!(shown.starts_with(&diagnosis.summary.join("\n")), "three lines come first");
     assert_eq!(

@@ -43,7 +43,7 @@ fn replay(events: &[BfcEvent], options: BfcOptions, limit: u64) -> (bool, u64) {
                 let (address, _) = live.remove(block).unwrap();
                 bfc.free(address, &mut regions).unwrap();
             }
-            BfcEvent::Failed { requested } if requested.0 > 0 => {
+            BfcEvent::Failed { requested, .. } if requested.0 > 0 => {
                 let met = bfc.take(*requested, LabelId(0), &mut regions).is_ok();
                 return (met, live.values().map(|(_, bytes)| bytes).sum());
             }
@@ -118,7 +118,7 @@ fn true_surplus(events: &[BfcEvent]) -> Vec<(u64, u64)> {
             BfcEvent::Free { block } => {
                 live.remove(block);
             }
-            BfcEvent::Failed { requested } if requested.0 > 0 => break,
+            BfcEvent::Failed { requested, .. } if requested.0 > 0 => break,
             _ => {}
         }
     }

@@ -21,8 +21,14 @@ mod lowering;
 mod optimizer;
 mod prediction;
 mod program;
+mod recipe;
 mod rules;
+mod script;
+mod search;
 mod setup;
 
 pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};
+pub use recipe::{Needs, Recipe, RecipeError, RecipeFile};
+pub use script::{ScriptError, script};
+pub use search::{Allow, Search, Trial, search};
 pub use setup::{Device, Mode, Precision, Setup};

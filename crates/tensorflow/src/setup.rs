@@ -1,10 +1,10 @@
 //! What a user can choose about training in TensorFlow.
 
 use plimsoll_train::{Loss, Optimizer};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Everything that decides what TensorFlow does with a model, beside the model.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// What is minimized.
     pub loss: Loss,
@@ -35,7 +35,7 @@ impl Default for Setup {
 }
 
 /// Who runs the step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// A `tf.function` with a `GradientTape`.
@@ -47,7 +47,7 @@ pub enum Mode {
 }
 
 /// Keras's dtype policy: what layers compute in. Variables are always float32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
     /// Single precision.
@@ -59,13 +59,23 @@ pub enum Precision {
 }
 
 /// Where the step runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Device {
     /// TensorFlow's CPU kernels, with their im2col buffers.
     Cpu,
     /// A GPU: no im2col buffers.
     Gpu,
+}
+
+impl Device {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+        }
+    }
 }
 
 impl Mode {

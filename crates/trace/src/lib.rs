@@ -8,13 +8,22 @@
 //! - `peak = max over time of the highest end of a live block`: what the layout really takes.
 //! - `fragmentation = peak - floor`.
 
+mod about;
 mod bytes;
+pub mod file;
+mod mark;
+mod recorder;
+#[cfg(test)]
+mod specimen;
 mod summary;
 pub mod text;
 mod trace;
 mod verify;
 
+pub use about::About;
 pub use bytes::{Alignment, Bytes, Offset, SizeError};
+pub use mark::{Mark, What, happened, reserved};
+pub use recorder::Recorder;
 pub use summary::{Moment, Summary, summarize};
 pub use trace::{BlockId, Event, Label, LabelId, Time, Trace};
 pub use verify::{TraceError, verify};

@@ -1,14 +1,23 @@
-//! The text form of a trace: one line a label or event.
+//! The text form of a trace: one line a label, event or mark, and one for each thing that is known about it.
 //!
 //! ```text
 //! trace 1
+//! title "mlp · batch 32"
+//! limit 8388608
 //! label "conv1/conv2d" "activation" "conv1" "conv2d"
+//! step 1
+//! clock 1500
 //! 0 take 5 at 1024 bytes 4096 label 0
 //! 3 free 5
+//! step 2
+//! again 0 count 2
+//! region 0 bytes 2097152
+//! refused 4096 label 0
 //! ```
-//! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON.
+//! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON. A mark stands where it happened
+//! among the events. `again` names the first event that happens once more, counted from 0.
 
-use crate::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
+use crate::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::fmt::Write as _;
 
 /// A line that is not what the text form wants there.
@@ -24,20 +33,19 @@ pub struct TextError {
 /// Writes a trace as text.
 pub fn print(trace: &Trace) -> String {
     let mut text = "trace 1\n".to_string();
+    print_about(&mut text, &trace.about);
     for Label { value, role, layer, op } in &trace.labels {
-        let strings =
-            [value, role, layer, op].map(|s| serde_json::to_string(s).expect("a string is plain data"));
+        let strings = [value, role, layer, op].map(|s| quoted(s));
         let _ = writeln!(text, "label {}", strings.join(" "));
     }
-    for event in &trace.events {
-        let _ = match event {
-            Event::Take { time, block, offset, bytes, label } => {
-                let (at, bytes, label) = (offset.0, bytes.0, label.0);
-                writeln!(text, "{} take {} at {at} bytes {bytes} label {label}", time.0, block.0)
-            }
-            Event::Free { time, block } => writeln!(text, "{} free {}", time.0, block.0),
-        };
+    let mut marks = trace.marks.iter().peekable();
+    for (index, event) in trace.events.iter().enumerate() {
+        while let Some(mark) = marks.next_if(|mark| mark.after <= index) {
+            print_mark(&mut text, mark.what);
+        }
+        print_event(&mut text, event);
     }
+    marks.for_each(|mark| print_mark(&mut text, mark.what));
     text
 }
 
@@ -55,63 +63,136 @@ pub fn parse(text: &str) -> Result<Trace, TextError> {
     Ok(trace)
 }
 
-fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
-    if let Some(rest) = line.strip_prefix("label ") {
-        let strings: Result<Vec<String>, _> = serde_json::Deserializer::from_str(rest).into_iter().collect();
-        let strings = strings.map_err(|error| error.to_string())?;
-        let [value, role, layer, op] = strings.try_into().map_err(|_| "a label has four strings")?;
-        trace.labels.push(Label { value, role, layer, op });
-        return Ok(());
+/// Whether a line of the text form is an event: those begin with their time.
+pub fn is_event(line: &str) -> bool {
+    line.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn print_about(text: &mut String, about: &About) {
+    let About { title, origin, allocator, batch, limit, floor, planned_peak } = about;
+    for (name, value) in [("title", title), ("origin", origin), ("allocator", allocator)] {
+        if !value.is_empty() {
+            let _ = writeln!(text, "{name} {}", quoted(value));
+        }
     }
+    let sizes = [("limit", limit), ("floor", floor), ("planned_peak", planned_peak)];
+    let sizes = sizes.map(|(name, size)| (name, size.map(|size| size.0)));
+    for (name, number) in [("batch", batch.map(u64::from))].into_iter().chain(sizes) {
+        if let Some(number) = number {
+            let _ = writeln!(text, "{name} {number}");
+        }
+    }
+}
+
+fn print_event(text: &mut String, event: &Event) {
+    let _ = match event {
+        Event::Take { time, block, offset, bytes, label } => {
+            let (at, bytes, label) = (offset.0, bytes.0, label.0);
+            writeln!(text, "{} take {} at {at} bytes {bytes} label {label}", time.0, block.0)
+        }
+        Event::Free { time, block } => writeln!(text, "{} free {}", time.0, block.0),
+    };
+}
+
+fn print_mark(text: &mut String, what: What) {
+    let _ = match what {
+        What::Step { number } => writeln!(text, "step {number}"),
+        What::Clock { nanoseconds } => writeln!(text, "clock {nanoseconds}"),
+        What::Region { offset, bytes } => writeln!(text, "region {} bytes {}", offset.0, bytes.0),
+        What::Refused { bytes, label } => writeln!(text, "refused {} label {}", bytes.0, label.0),
+        What::Again { from, count } => writeln!(text, "again {from} count {count}"),
+    };
+}
+
+fn quoted(string: &str) -> String {
+    serde_json::to_string(string).expect("a string is plain data")
+}
+
+fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let About { title, origin, allocator, batch, limit, floor, planned_peak } = &mut trace.about;
+    let size = || number(rest).map(Bytes).map(Some);
+    match word {
+        "label" => {
+            let [value, role, layer, op] =
+                strings(rest)?.try_into().map_err(|_| "a label has four strings")?;
+            trace.labels.push(Label { value, role, layer, op });
+        }
+        "title" => *title = string(rest)?,
+        "origin" => *origin = string(rest)?,
+        "allocator" => *allocator = string(rest)?,
+        "batch" => *batch = Some(number(rest)?),
+        "limit" => *limit = size()?,
+        "floor" => *floor = size()?,
+        "planned_peak" => *planned_peak = size()?,
+        _ if is_event(line) => trace.events.push(parse_event(line)?),
+        _ => trace.mark(parse_mark(line)?),
+    }
+    Ok(())
+}
+
+fn parse_event(line: &str) -> Result<Event, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let event = match words[..] {
-        [time, "take", block, "at", offset, "bytes", bytes, "label", label] => Event::Take {
+    match words[..] {
+        [time, "take", block, "at", offset, "bytes", bytes, "label", label] => Ok(Event::Take {
             time: Time(number(time)?),
             block: BlockId(number(block)?),
             offset: Offset(number(offset)?),
             bytes: Bytes(number(bytes)?),
             label: LabelId(number(label)?),
-        },
-        [time, "free", block] => Event::Free { time: Time(number(time)?), block: BlockId(number(block)?) },
-        _ => return Err(format!("`{line}` is neither a label nor an event")),
-    };
-    trace.events.push(event);
-    Ok(())
+        }),
+        [time, "free", block] => {
+            Ok(Event::Free { time: Time(number(time)?), block: BlockId(number(block)?) })
+        }
+        _ => Err(format!("`{line}` is no event")),
+    }
+}
+
+fn parse_mark(line: &str) -> Result<What, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        ["step", step] => Ok(What::Step { number: number(step)? }),
+        ["clock", nanoseconds] => Ok(What::Clock { nanoseconds: number(nanoseconds)? }),
+        ["region", offset, "bytes", bytes] => {
+            Ok(What::Region { offset: Offset(number(offset)?), bytes: Bytes(number(bytes)?) })
+        }
+        ["refused", bytes, "label", label] => {
+            Ok(What::Refused { bytes: Bytes(number(bytes)?), label: LabelId(number(label)?) })
+        }
+        ["again", from, "count", count] => Ok(What::Again { from: number(from)?, count: number(count)? }),
+        _ => Err(format!("`{line}` is neither a label nor an event nor a mark")),
+    }
+}
+
+fn strings(text: &str) -> Result<Vec<String>, String> {
+    let strings: Result<_, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
+    strings.map_err(|error| error.to_string())
+}
+
+fn string(text: &str) -> Result<String, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("`{word}` is no number that fits here"))
+    word.trim().parse().map_err(|_| format!("`{word}` is no number that fits here"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::specimen;
     use proptest::prelude::*;
-
-    fn events() -> impl Strategy<Value = Vec<Event>> {
-        let take =
-            any::<(u32, u32, u64, u64, u32)>().prop_map(|(time, block, offset, bytes, label)| Event::Take {
-                time: Time(time),
-                block: BlockId(block),
-                offset: Offset(offset),
-                bytes: Bytes(bytes),
-                label: LabelId(label),
-            });
-        let free = any::<(u32, u32)>()
-            .prop_map(|(time, block)| Event::Free { time: Time(time), block: BlockId(block) });
-        proptest::collection::vec(prop_oneof![take, free], 0..20)
-    }
 
     proptest! {
         #[test]
-        fn round_trips(events in events(), names in proptest::collection::vec(any::<String>(), 0..4)) {
-            let labels = names.into_iter().map(|value| Label { value, ..Label::default() }).collect();
-            let trace = Trace { labels, events };
+        fn round_trips(trace in specimen::any_trace()) {
             prop_assert_eq!(parse(&print(&trace)), Ok(trace));
         }
 
         #[test]
-        fn any_text_is_an_error_or_a_trace(text in "(trace 1\n)?(label|[0-9]{0,3} (take|free) ?[0-9]{0,20}| |\n|\"){0,12}") {
+        fn any_text_is_an_error_or_a_trace(
+            text in "(trace 1\n)?(label|title|limit|step|again|[0-9]{0,3} (take|free) ?[0-9]{0,20}| |\n|\"){0,12}"
+        ) {
             let _ = parse(&text);
         }
     }
@@ -120,5 +201,7 @@ mod tests {
     fn errors_name_the_line() {
         let error = parse("trace 1\n\n0 take x at 0 bytes 1 label 0\n").unwrap_err();
         assert_eq!(error.to_string(), "line 3: `x` is no number that fits here");
+        let error = parse("trace 1\nspet 1\n").unwrap_err();
+        assert_eq!(error.to_string(), "line 2: `spet 1` is neither a label nor an event nor a mark");
     }
 }

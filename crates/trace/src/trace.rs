@@ -4,8 +4,10 @@
 //! - a block that is taken is not live; a block that is freed is live.
 //! - no two live blocks overlap.
 //! - time does not go backwards.
+//! - marks stand in the order of the events.
+//! - what happens again begins and ends with nothing live, where it is written out and where it happens again.
 
-use crate::{Bytes, Offset};
+use crate::{About, Bytes, Mark, Offset, What};
 use serde::{Deserialize, Serialize};
 
 /// Names a block; after it was freed the name may be taken again.
@@ -18,7 +20,7 @@ pub struct BlockId(pub u32);
 #[serde(transparent)]
 pub struct LabelId(pub u32);
 
-/// When something happened: how many ops had begun before it.
+/// When something happened: how many ops had begun before it, of those that are written out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(pub u32);
@@ -65,10 +67,16 @@ pub enum Event {
 /// What happened to memory, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
+    /// What it is of.
+    #[serde(default)]
+    pub about: About,
     /// Who blocks were for.
     pub labels: Vec<Label>,
-    /// What happened.
+    /// What happened to blocks.
     pub events: Vec<Event>,
+    /// What happened beside, in the order of the events.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
 }
 
 impl Event {
@@ -90,5 +98,15 @@ impl Trace {
     pub fn add_label(&mut self, label: Label) -> LabelId {
         self.labels.push(label);
         LabelId(self.labels.len() as u32 - 1)
+    }
+
+    /// Adds a mark behind all events so far.
+    pub fn mark(&mut self, what: What) {
+        self.marks.push(Mark { after: self.events.len(), what });
+    }
+
+    /// The time at which a mark stands: that of the event after it, or of the last one.
+    pub fn time_of(&self, mark: &Mark) -> Time {
+        self.events.get(mark.after).or(self.events.last()).map_or(Time(0), Event::time)
     }
 }

@@ -11,7 +11,7 @@ const FLOW: [(&str, &[&str]); 15] = [
     ("train", &["graph"]),
     ("plan", &["graph", "trace", "train"]),
     ("memory", &["trace"]),
-    ("tensorflow", &["graph", "trace", "train", "memory"]),
+    ("tensorflow", &["graph", "trace", "model", "train", "memory"]),
     ("input", &["graph", "trace", "memory"]),
     ("exec", &["graph", "trace", "plan", "memory"]),
     ("report", &["graph", "trace", "import", "plan", "memory"]),

@@ -62,7 +62,8 @@ fn refuse_what_has_no_meaning(arguments: &Inspect) -> Result<(), Failure> {
     Ok(())
 }
 
-fn setup(foreign: &Foreign, job: &Job) -> Setup {
+/// How another framework would run a job.
+pub fn setup(foreign: &Foreign, job: &Job) -> Setup {
     Setup {
         loss: job.loss,
         optimizer: job.optimizer,
@@ -76,7 +77,8 @@ fn setup(foreign: &Foreign, job: &Job) -> Setup {
     }
 }
 
-fn growth(foreign: &Foreign, device: Device) -> bool {
+/// Whether its allocator would grow.
+pub fn growth(foreign: &Foreign, device: Device) -> bool {
     foreign.growth.map_or(device == Device::Cpu, |growth| growth == Switch::On)
 }
 

@@ -1,16 +1,17 @@
 //! `plimsoll train --mode eager`: op by op, from an allocator.
 
-use super::{Display, Saved, bytes, file_failure};
+use super::{Display, Saved, bytes, file_failure, recording};
 use crate::arguments::{MemoryUse, Mode, OnOom, Switch, Train};
 use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::data::Dataset;
 use plimsoll::exec::eager::MakeAllocator;
 use plimsoll::memory::{AllocatorOptions, BfcOptions, Device, Growth, by_name};
+use plimsoll::trace::Recorder;
 use plimsoll::{Bytes, EagerOptions, EagerTrainer, OnShortage, Outcome, PoolUse, Prepared, Run};
 
 /// The allocator where none is named.
-const USUAL: &str = "bfc";
+pub(super) const USUAL: &str = "bfc";
 
 /// Refuses options that would have no effect.
 pub(super) fn check_options(how: &MemoryUse) -> Result<(), Failure> {
@@ -43,13 +44,14 @@ pub(super) fn train(
     device: &Device,
     run: Run,
     data: &Dataset,
-    file: &Saved,
-    arguments: &Train,
+    (file, how): (&Saved, &MemoryUse),
+    trace: Option<Recorder>,
 ) -> Result<Outcome, Failure> {
-    let mut trainer = EagerTrainer::new(prepared, device, run, options(&arguments.memory_use))?;
+    let mut trainer = EagerTrainer::new(prepared, device, run, options(how))?;
     if let Some(keras) = &file.keras {
         trainer.read_weights(keras).map_err(file_failure)?;
     }
+    trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
     let exact = trainer.parts_are_exact();
     let display = Display::new(run.steps);
     let mut parts = 1;
@@ -60,9 +62,11 @@ pub(super) fn train(
             display.bar.suspend(|| tell_of_parts(progress.step, parts, first && !exact));
         }
         display.show(progress);
-    })?;
+    });
     display.bar.finish_and_clear();
-    if let (Some(keras), Some(path)) = (&file.keras, &arguments.save) {
+    recording::tell(trainer.finish_recording());
+    let outcome = outcome?;
+    if let (Some(keras), Some(path)) = (&file.keras, &file.save) {
         trainer.write_weights(keras, path).map_err(file_failure)?;
     }
     Ok(outcome)

@@ -1,10 +1,11 @@
 //! The memory of an eager device: an allocator, the regions it decides over, and what is written down about both.
 //!
 //! Blocks are recorded at one offset each: `region << 40 | offset inside the region`, since no region has a tebibyte. A block's end is
-//! therefore not a peak; what was in use and what was reserved at most stands in [`Pool::statistics`].
+//! therefore not a peak; what was in use and what was reserved at most stands in [`Pool::statistics`]. Regions are recorded in the same way.
 
 use plimsoll_memory::{Address, Allocator, Block, Device, HostRegions, Refusal, RegionId, Statistics};
-use plimsoll_trace::{Alignment, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace};
+use plimsoll_trace::{Alignment, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
+use std::collections::BTreeMap;
 
 /// Makes an allocator that holds nothing yet.
 pub type MakeAllocator = Box<dyn Fn() -> Box<dyn Allocator> + Send>;
@@ -32,9 +33,18 @@ pub struct Pool {
     poison: bool,
     now: Time,
     next: u32,
+    recorded: RecordedRegions,
     /// The figures of the allocators that compactions have replaced.
     earlier: Statistics,
     worst_fragmentation: f64,
+}
+
+/// The regions that the trace knows.
+#[derive(Default)]
+struct RecordedRegions {
+    list: BTreeMap<RegionId, Bytes>,
+    /// How often they had changed then.
+    changes: u64,
 }
 
 impl Pool {
@@ -50,6 +60,7 @@ impl Pool {
             poison: false,
             now: Time(0),
             next: 0,
+            recorded: RecordedRegions::default(),
             earlier: Statistics::default(),
             worst_fragmentation: 0.0,
         }
@@ -58,6 +69,15 @@ impl Pool {
     /// Whether events are recorded, and whether freed blocks are overwritten with NaNs.
     pub fn watch(&mut self, record: bool, poison: bool) {
         (self.record, self.poison) = (record, poison);
+    }
+
+    /// From now on events are recorded; what is held already counts as taken now.
+    pub(crate) fn record(&mut self, held: &[Held]) {
+        if !self.record {
+            self.record = true;
+            self.trace_regions();
+            held.iter().for_each(|held| self.record_take(*held));
+        }
     }
 
     /// The device the regions are on.
@@ -101,6 +121,11 @@ impl Pool {
         &self.trace
     }
 
+    /// The same, for whoever writes it down and takes it out.
+    pub(crate) fn trace_mut(&mut self) -> &mut Trace {
+        &mut self.trace
+    }
+
     /// Names somebody who will ask for blocks.
     pub fn add_label(&mut self, label: Label) -> LabelId {
         self.trace.add_label(label)
@@ -108,7 +133,14 @@ impl Pool {
 
     /// A block for somebody.
     pub fn take(&mut self, bytes: Bytes, label: LabelId) -> Result<Held, Refusal> {
-        let block = self.allocator.take(bytes, label, &mut self.regions)?;
+        let taken = self.allocator.take(bytes, label, &mut self.regions);
+        if self.record {
+            self.record_regions();
+            if taken.is_err() {
+                self.trace.mark(What::Refused { bytes, label });
+            }
+        }
+        let block = taken?;
         self.next = self.next.wrapping_add(1);
         let held = Held { block, requested: bytes, label, id: BlockId(self.next) };
         if self.record {
@@ -129,6 +161,7 @@ impl Pool {
         freed.expect("a held block is live");
         if self.record {
             self.trace.events.push(Event::Free { time: self.now, block: held.id });
+            self.record_regions();
         }
     }
 
@@ -170,6 +203,30 @@ impl Pool {
         // The old regions must be gone before new ones can have their place.
         self.allocator = (self.make)();
         self.regions = HostRegions::named(&self.device, "the eager pool");
+        if self.record {
+            self.trace_regions();
+        }
+    }
+
+    fn record_regions(&mut self) {
+        if self.regions.changes() != self.recorded.changes {
+            self.trace_regions();
+        }
+    }
+
+    /// Marks what has changed since the last time.
+    fn trace_regions(&mut self) {
+        let now: BTreeMap<RegionId, Bytes> = self.regions.list().collect();
+        let before = std::mem::replace(&mut self.recorded.list, now);
+        self.recorded.changes = self.regions.changes();
+        let now = &self.recorded.list;
+        let gone = before.keys().filter(|id| !now.contains_key(id)).map(|id| (*id, Bytes::ZERO));
+        let new =
+            now.iter().filter(|(id, bytes)| before.get(id) != Some(*bytes)).map(|(id, bytes)| (*id, *bytes));
+        for (region, bytes) in gone.chain(new) {
+            let offset = folded(Address { region, offset: Offset::START });
+            self.trace.mark(What::Region { offset, bytes });
+        }
     }
 
     fn record_take(&mut self, held: Held) {

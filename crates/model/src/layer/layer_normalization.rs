@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Rows of mean 0 and variance 1, then scaled and moved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayerNormalization {
-    /// The axes a row is made of, ascending; counted from the end if negative.
+    /// The axes a row is made of; counted from the end if negative, but all or none.
     pub axis: Vec<isize>,
     /// Added to the variance.
     pub epsilon: f32,
@@ -16,7 +16,7 @@ pub struct LayerNormalization {
     pub center: bool,
     /// Whether `gamma` multiplies.
     pub scale: bool,
-    /// Whether rows are only divided by their root mean square, and no mean is taken away (Zhang and Sennrich 2019).
+    /// Whether rows are divided by their deviation but keep their mean, as Keras 3 does; there is no `beta` then.
     pub rms_scaling: bool,
 }
 
@@ -33,14 +33,15 @@ impl LayerNormalization {
     }
 
     pub(super) fn kind(&self) -> &'static str {
-        if self.rms_scaling { "rms_normalization" } else { "layer_normalization" }
+        "layer_normalization"
     }
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
         let axes = at.axes(&self.axis, x.value)?;
-        let named = self.axis.iter().map(|&axis| at.axis(axis, x.value)).collect::<Result<Vec<_>, _>>()?;
-        if axes.is_empty() || axes.contains(&0) || named != axes {
+        // Keras sorts the axes before it resolves those that count from the end.
+        let mixed = self.axis.iter().any(|&axis| axis < 0) && self.axis.iter().any(|&axis| axis >= 0);
+        if axes.is_empty() || axes.contains(&0) || mixed {
             return Err(at.refusal(&[x.value], format!("it does not normalize over axes {:?}", self.axis)));
         }
         let shape = at.shape(x.value).clone();
@@ -72,17 +73,15 @@ impl LayerNormalization {
         at.op(LayerNorm { epsilon: self.epsilon }, &[rows, gamma, beta])
     }
 
-    /// Keras gives such a layer no `beta`.
     fn scale_rows(&self, at: &mut Context<'_>, rows: ValueId, own: &Shape) -> Result<ValueId, ShapeError> {
-        let squares = at.op(Unary::Square, &[rows])?;
-        let axes = vec![at.axis(-1, rows)?];
-        let mean = at.op(Reduce { reduction: Reduction::Mean, axes, keep_axes: true }, &[squares])?;
-        let shifted = at.op(Unary::AddScalar(self.epsilon), &[mean])?;
+        let over = Reduce { reduction: Reduction::Mean, axes: vec![at.axis(-1, rows)?], keep_axes: true };
+        let mean = at.op(over.clone(), &[rows])?;
+        let centred = at.op(Binary::Subtract, &[rows, mean])?;
+        let squares = at.op(Unary::Square, &[centred])?;
+        let variance = at.op(over, &[squares])?;
+        let shifted = at.op(Unary::AddScalar(self.epsilon), &[variance])?;
         let inverse = at.op(Unary::Rsqrt, &[shifted])?;
         let scaled = at.op(Binary::Multiply, &[rows, inverse])?;
-        if !self.scale {
-            return Ok(scaled);
-        }
         let gamma = learned_or_constant(at, Some("gamma"), own, 1.0)?;
         at.op(Binary::Multiply, &[scaled, gamma])
     }

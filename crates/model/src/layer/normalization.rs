@@ -1,7 +1,7 @@
 //! Features of mean 0 and variance 1, by statistics of the data set.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{Binary, Unary};
+use plimsoll_graph::op::{Binary, Fill, Unary};
 use plimsoll_graph::{Shape, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -68,13 +68,14 @@ impl Normalization {
 
 /// Given numbers as a value of that shape; one number serves all.
 fn given(at: &mut Context<'_>, numbers: &[f32], shape: &Shape) -> Result<ValueId, ShapeError> {
-    let numbers = match numbers {
-        [number] => vec![*number; shape.elements()],
-        _ if numbers.len() == shape.elements() => numbers.to_vec(),
-        _ => return Err(at.refusal(&[], format!("{} numbers are given for {shape}", numbers.len()))),
-    };
-    let value = at.constant(&numbers)?;
-    at.reshaped(value, shape.clone())
+    match numbers {
+        [number] => at.op(Fill { shape: shape.clone(), value: *number }, &[]),
+        _ if numbers.len() == shape.elements() => {
+            let value = at.constant(numbers)?;
+            at.reshaped(value, shape.clone())
+        }
+        _ => Err(at.refusal(&[], format!("{} numbers are given for {shape}", numbers.len()))),
+    }
 }
 
 /// The shape in which statistics meet the input: without leading axes of extent 1, which stretching adds by itself.

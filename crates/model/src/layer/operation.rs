@@ -2,13 +2,15 @@
 
 mod arithmetic;
 mod index;
+mod shape;
 
 pub use index::Index;
 
 use super::{Activation, Concatenate, Context, Lowered, Signal, Softmax};
-use plimsoll_graph::op::{Cast, Concat, MatMul, Reduce, Reduction, Unary};
+use plimsoll_graph::op::{Cast, Reduction, Unary};
 use plimsoll_graph::{ElementType, Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
+use shape::{expand, matmul, reduce, reshape, squeeze, stack};
 
 /// A function of tensors and constants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -242,64 +244,4 @@ fn pair(at: &Context<'_>, operands: &[Term]) -> Result<[Term; 2], ShapeError> {
 
 fn values(at: &mut Context<'_>, operands: &[Term]) -> Result<Vec<ValueId>, ShapeError> {
     operands.iter().map(|operand| operand.value(at)).collect()
-}
-
-fn reduce(
-    at: &mut Context<'_>,
-    x: ValueId,
-    reduction: Reduction,
-    axes: &[isize],
-    keep_axes: bool,
-) -> Result<ValueId, ShapeError> {
-    let axes = at.axes(axes, x)?;
-    at.op(Reduce { reduction, axes, keep_axes }, &[x])
-}
-
-fn reshape(at: &mut Context<'_>, x: ValueId, newshape: &[isize]) -> Result<ValueId, ShapeError> {
-    let extents = super::reshape::extents(newshape, at.shape(x).elements());
-    let wrong = || at.refusal(&[x], format!("the new shape {newshape:?} does not fit"));
-    at.reshaped(x, Shape::new(extents.ok_or_else(wrong)?))
-}
-
-fn expand(at: &mut Context<'_>, x: ValueId, axis: isize) -> Result<ValueId, ShapeError> {
-    let mut extents = at.shape(x).extents().to_vec();
-    let position =
-        if axis < 0 { (extents.len() + 1).checked_add_signed(axis) } else { Some(axis.unsigned_abs()) };
-    match position.filter(|&position| position <= extents.len()) {
-        Some(position) => extents.insert(position, 1),
-        None => return Err(at.refusal(&[x], format!("there is no place for an axis {axis}"))),
-    }
-    at.reshaped(x, Shape::new(extents))
-}
-
-fn squeeze(at: &mut Context<'_>, x: ValueId, axes: Option<&[isize]>) -> Result<ValueId, ShapeError> {
-    let extents = at.shape(x).extents().to_vec();
-    // The batch stays an axis whatever its size is.
-    let all = || (1..extents.len()).filter(|&axis| extents[axis] == 1).collect();
-    let gone: Vec<usize> = axes.map_or_else(|| Ok(all()), |axes| at.axes(axes, x))?;
-    if let Some(&axis) = gone.iter().find(|&&axis| extents[axis] != 1) {
-        return Err(at.refusal(&[x], format!("axis {axis} is not of extent 1")));
-    }
-    let left = (0..extents.len()).filter(|axis| !gone.contains(axis)).map(|axis| extents[axis]);
-    at.reshaped(x, Shape::new(left.collect::<Vec<_>>()))
-}
-
-fn stack(at: &mut Context<'_>, operands: &[Term], axis: isize) -> Result<ValueId, ShapeError> {
-    let mut parts = values(at, operands)?;
-    for part in &mut parts {
-        *part = expand(at, *part, axis)?;
-    }
-    let Some(&first) = parts.first() else {
-        return Err(at.refusal(&[], "there is nothing to join".to_string()));
-    };
-    let axis = at.axis(axis, first)?;
-    at.op(Concat { axis }, &parts)
-}
-
-/// Leading axes must agree, or the right side is one matrix.
-fn matmul(at: &mut Context<'_>, a: ValueId, b: ValueId) -> Result<ValueId, ShapeError> {
-    if at.shape(a).rank() < 2 || at.shape(b).rank() < 2 {
-        return Err(at.refusal(&[a, b], "it multiplies matrices".to_string()));
-    }
-    at.op(MatMul::default(), &[a, b])
 }

@@ -167,12 +167,13 @@ impl<'a> Scheduler<'a> {
 
     /// The tasks that take place above a budget in the schedule summed up last, be it themselves or what is computed again for them.
     pub fn tasks_above(&self, budget: u64) -> Vec<bool> {
-        let mut above = vec![false; self.problem.tasks.len() + 1];
+        let tasks = self.problem.tasks.len();
+        let mut above = vec![false; tasks + 1];
         let mut turn = 0;
         for (&run, live) in self.ledger.runs().iter().zip(self.ledger.live()) {
             above[turn] |= live > budget;
-            // What runs again has a lower number than the task whose turn it is.
-            turn += usize::from(run == turn);
+            // What runs again has a lower number than the task whose turn it is, and an update a higher one than all tasks.
+            turn += usize::from(run == turn && run < tasks);
         }
         above
     }

@@ -2,6 +2,7 @@
 
 use super::Diagnosis;
 use crate::size;
+use crate::style::{document, escape};
 use plimsoll_import::oomlog::{Chunk, Dump, Region};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -12,24 +13,27 @@ const RECTANGLES: usize = 4000;
 
 const STYLE: &str = include_str!("page.css");
 
+/// What the colours of a map mean.
+const LEGEND: &str = "<h3>The pool</h3>\n<ul class=\"legend\"><li><i class=\"used\"></i>in use</li><li><i class=\"free\"></i>free</li>\
+     <li><i class=\"mixed\"></i>many small chunks</li><li><i class=\"blocker\"></i>in the way</li>\
+     <li><i class=\"request\"></i>asked for</li></ul>\n";
+
 /// The page for all reports of a log.
 pub fn print(title: &str, diagnoses: &[Diagnosis]) -> String {
-    let title = escape(title);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <main>\n<h1>{title}</h1>\n"
-    );
+    let mut page = "<main>\n".to_string();
     for (number, diagnosis) in diagnoses.iter().enumerate() {
         section(&mut page, number + 1, diagnosis);
     }
-    page + "</main>\n</body>\n</html>\n"
+    document(title, STYLE, &(page + "</main>\n"))
 }
 
 fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
     let dump = &diagnosis.dump;
     let cause = escape(&diagnosis.cause());
-    put(page, format!("<section>\n<h2>{number}. {cause}</h2>\n<p class=\"where\">line {}</p>\n", dump.line));
+    put(
+        page,
+        format!("<section>\n<h2>{number}. {cause}</h2>\n<p class=\"where soft\">line {}</p>\n", dump.line),
+    );
     for line in &diagnosis.summary {
         put(page, format!("<p class=\"answer\">{}</p>\n", escape(line)));
     }
@@ -37,7 +41,7 @@ fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
     map(page, diagnosis);
     put(page, "<h3>Findings</h3>\n<ul>\n".to_string());
     for finding in &diagnosis.findings {
-        let mark = if finding.decisive { " <em>decisive</em>" } else { "" };
+        let mark = if finding.decisive { " <em class=\"decisive\">decisive</em>" } else { "" };
         put(
             page,
             format!(
@@ -50,15 +54,15 @@ fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
     put(page, "</ul>\n<h3>What would help</h3>\n".to_string());
     for remedy in &diagnosis.remedies {
         let verdict = match remedy.enough {
-            Some(true) => "enough",
-            Some(false) => "not enough",
-            None => "may help",
+            Some(true) => "<em class=\"enough\">enough</em>",
+            Some(false) => "<em>not enough</em>",
+            None => "<em>may help</em>",
         };
         let (title, text, code) = (escape(&remedy.title), escape(&remedy.text), escape(&remedy.code));
         put(
             page,
             format!(
-                "<details><summary>{title} <em>{verdict}</em></summary>\n<p>{text}</p>\n<pre>{code}</pre></details>\n"
+                "<details><summary>{title} {verdict}</summary>\n<p>{text}</p>\n<pre>{code}</pre></details>\n"
             ),
         );
     }
@@ -79,7 +83,7 @@ fn figures(page: &mut String, dump: &Dump) {
         ("largest free block", dump.largest_free),
         ("held by others", dump.others),
     ];
-    put(page, "<dl>\n".to_string());
+    put(page, "<dl class=\"figures\">\n".to_string());
     for (name, figure) in figures {
         if let Some(figure) = figure {
             let sign = if figure.at_least { "≥ " } else { "" };
@@ -106,7 +110,10 @@ fn map(page: &mut String, diagnosis: &Diagnosis) {
     if largest == 0 {
         return;
     }
-    put(page, "<h3>The pool</h3>\n<p class=\"legend\"><i class=\"used\"></i> in use <i class=\"free\"></i> free <i class=\"mixed\"></i> many small chunks <i class=\"blocker\"></i> in the way</p>\n".to_string());
+    put(page, LEGEND.to_string());
+    if let Some(request) = dump.request.filter(|request| request.bytes <= largest) {
+        request_row(page, request.bytes, largest);
+    }
     for (number, region) in dump.regions.iter().enumerate().take(REGIONS) {
         row(page, number, region, &Drawing { dump, largest, blockers: &blockers });
     }
@@ -114,6 +121,19 @@ fn map(page: &mut String, diagnosis: &Diagnosis) {
     if rest > 0 {
         put(page, format!("<p>and {rest} more regions</p>\n"));
     }
+}
+
+/// What was asked for, as long as it would be among the regions.
+fn request_row(page: &mut String, bytes: u64, largest: u64) {
+    let width = (1000.0 * bytes as f64 / largest as f64).max(2.0) - 1.0;
+    let label = format!("asked for, {}", size::print(bytes));
+    put(
+        page,
+        format!(
+            "<figure><figcaption>{label}</figcaption>\n<svg viewBox=\"0 0 1000 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{label}\">\n\
+             <rect class=\"request\" x=\"0.5\" y=\"1\" width=\"{width:.2}\" height=\"22\"/></svg></figure>\n"
+        ),
+    );
 }
 
 /// What all rows share.
@@ -212,8 +232,4 @@ fn pieces(region: &Region, dot: f64) -> Vec<Piece> {
 fn put(page: &mut String, text: String) {
     // Writing to a string does not fail.
     let _ = page.write_str(&text);
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

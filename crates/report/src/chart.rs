@@ -1,6 +1,6 @@
 //! Pictures made of characters: bars, and a curve of memory over time.
 
-use plimsoll::Bytes;
+use plimsoll_trace::Bytes;
 
 /// A bar of at most `width` characters for a share of a whole, in eighths of a character.
 pub fn bar(part: Bytes, whole: Bytes, width: usize) -> String {
@@ -14,15 +14,17 @@ pub fn bar(part: Bytes, whole: Bytes, width: usize) -> String {
 
 /// Live bytes over the steps of a plan, filled from below; every column shows the most of its steps.
 pub fn curve(live: &[Bytes], width: usize, height: usize) -> String {
+    let most = live.iter().copied().max().unwrap_or_default();
+    scaled_curve(live, most, width, height)
+}
+
+/// The same on a scale that other curves have, too.
+pub fn scaled_curve(live: &[Bytes], most: Bytes, width: usize, height: usize) -> String {
     const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let Some(&most) = live.iter().max().filter(|most| **most > Bytes::ZERO) else { return String::new() };
-    let width = width.min(live.len());
-    let columns: Vec<Bytes> = (0..width)
-        .map(|column| {
-            let steps = column * live.len() / width..(column + 1) * live.len() / width;
-            live[steps].iter().copied().max().unwrap_or_default()
-        })
-        .collect();
+    if live.is_empty() || most == Bytes::ZERO {
+        return String::new();
+    }
+    let columns: Vec<Bytes> = columns(live, width).into_iter().map(|step| live[step]).collect();
     let mut lines = Vec::new();
     for row in (0..height).rev() {
         let cells = columns.iter().map(|bytes| {
@@ -33,6 +35,17 @@ pub fn curve(live: &[Bytes], width: usize, height: usize) -> String {
         lines.push(format!("{label:>10} ▏{}", cells.collect::<String>().trim_end()));
     }
     lines.join("\n")
+}
+
+/// For each of at most `width` columns, the step with the most live bytes of its steps.
+pub fn columns(live: &[Bytes], width: usize) -> Vec<usize> {
+    let width = width.min(live.len());
+    let column = |column: usize| {
+        let steps = column * live.len() / width..(column + 1) * live.len() / width;
+        // The first of several.
+        steps.rev().max_by_key(|&step| live[step]).unwrap_or(0)
+    };
+    (0..width).map(column).collect()
 }
 
 #[cfg(test)]

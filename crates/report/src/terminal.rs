@@ -1,0 +1,256 @@
+//! Exhibits as text, for those who sit at a terminal far away: figures, curves, layouts and bars made of characters.
+
+mod picture;
+
+use crate::chart;
+use crate::exhibit::{Exhibit, Figures, Sum, TextId, look};
+use crate::table::Table;
+use plimsoll_trace::Bytes;
+
+/// How wide and high pictures are.
+const WIDTH: usize = 72;
+const CURVE: usize = 8;
+const LAYOUT: usize = 12;
+/// How many layers and values are listed.
+const LISTED: usize = 10;
+
+/// All exhibits one below another, with one scale for their pictures; what is compared comes first.
+pub fn print(exhibits: &[Exhibit], colour: bool) -> String {
+    let figures: Vec<Figures> = exhibits.iter().map(Figures::of).collect();
+    let scale = figures.iter().map(taken).max().unwrap_or_default();
+    let mut sections = Vec::new();
+    if exhibits.len() > 1 {
+        sections.push(comparison(exhibits, &figures, scale));
+    }
+    for (exhibit, figures) in exhibits.iter().zip(&figures) {
+        let drawing = Drawing { exhibit, figures, scale, colour };
+        if exhibits.len() > 1 {
+            sections.push(format!(
+                "── {} {}",
+                exhibit.name,
+                "─".repeat(WIDTH.saturating_sub(exhibit.name.chars().count()))
+            ));
+        }
+        sections.extend(drawing.sections());
+    }
+    sections.join("\n\n")
+}
+
+fn taken(figures: &Figures) -> Bytes {
+    figures.peak.max(figures.reserved.unwrap_or_default())
+}
+
+fn comparison(exhibits: &[Exhibit], figures: &[Figures], scale: Bytes) -> String {
+    let mut table =
+        Table::new(["", "taken at most", "floor", "beyond the floor", ""]).right(1).right(2).right(3);
+    for (exhibit, figures) in exhibits.iter().zip(figures) {
+        let peak = taken(figures);
+        let lost = peak.saturating_sub(figures.floor);
+        let bar = chart::bar(peak, scale, 30);
+        table.row([exhibit.name.clone(), peak.to_string(), figures.floor.to_string(), lost.to_string(), bar]);
+    }
+    table.print()
+}
+
+/// One exhibit and how it is drawn.
+struct Drawing<'a> {
+    exhibit: &'a Exhibit,
+    figures: &'a Figures,
+    scale: Bytes,
+    colour: bool,
+}
+
+impl Drawing<'_> {
+    fn sections(&self) -> Vec<String> {
+        let exhibit = self.exhibit;
+        let count = exhibit.time(exhibit.ticks.saturating_sub(1)) + u32::from(exhibit.ticks > 0);
+        let unit = exhibit.clock.unit();
+        let head = if exhibit.headline.is_empty() { &exhibit.name } else { &exhibit.headline };
+        let mut sections = vec![head.clone(), self.lines(), self.roles()];
+        sections.push(format!("live bytes over {count} {unit}\n{}", picture::curve(self, WIDTH, CURVE)));
+        sections.push(format!("layout: space against time\n{}", picture::layout(self, WIDTH, LAYOUT)));
+        sections.push(self.layers());
+        sections.push(self.values());
+        sections.extend(self.again());
+        sections.extend(exhibit.notes.iter().cloned());
+        sections.retain(|section| !section.is_empty());
+        sections
+    }
+
+    fn lines(&self) -> String {
+        let Self { exhibit, figures, .. } = self;
+        let mut table =
+            Table::new(["peak", &figures.peak.to_string(), &format!("{} bytes", figures.peak.0)]).right(1);
+        let during = exhibit.doing(figures.floor_tick);
+        let unit = exhibit.clock.unit().trim_end_matches('s');
+        let during = if during.is_empty() {
+            format!("at {unit} {}", exhibit.time(figures.floor_tick))
+        } else {
+            format!("during {during}")
+        };
+        table.row(["floor".to_string(), figures.floor.to_string(), format!("live at once, {during}")]);
+        table.row([
+            "fragmentation".to_string(),
+            figures.fragmentation().to_string(),
+            "of the peak that is not live at the floor".to_string(),
+        ]);
+        if let Some(reserved) = figures.reserved.filter(|reserved| *reserved != figures.peak) {
+            table.row(["reserved".to_string(), reserved.to_string(), "at most".to_string()]);
+        }
+        if let Some(limit) = exhibit.limit {
+            let taken = taken(figures);
+            let verdict = match taken <= limit {
+                true => format!("headroom {}", limit.saturating_sub(taken)),
+                false => format!("{} too much", taken.saturating_sub(limit)),
+            };
+            table.row(["limit".to_string(), limit.to_string(), verdict]);
+        }
+        table.print()
+    }
+
+    /// What is live at the peak, by role, in the order in which charts stack them.
+    fn roles(&self) -> String {
+        let Self { exhibit, figures, .. } = self;
+        let mut sums = figures.at_floor_by(exhibit, |buffer| buffer.role);
+        let place = |sum: &Sum| {
+            crate::exhibit::ROLES.iter().position(|look| look.role == exhibit.texts.get(sum.text))
+        };
+        sums.sort_by_key(|sum| place(sum).unwrap_or(usize::MAX));
+        let mut table = Table::new(["live at the peak", "", ""]).right(1);
+        let mut painted = Vec::new();
+        for sum in &sums {
+            let role = exhibit.texts.get(sum.text);
+            let known = look(role);
+            let name = if known.role.is_empty() && !role.is_empty() { role } else { known.name };
+            let bar = chart::bar(sum.bytes, figures.floor, 40);
+            painted.push(known.terminal);
+            table.row([format!("{} {name}", known.letter), sum.bytes.to_string(), bar]);
+        }
+        let text = table.print();
+        let mut lines = text.lines();
+        let head = lines.next().unwrap_or_default().to_string();
+        let rows = lines.zip(painted).map(|(line, code)| self.paint_bar(line, code));
+        std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Colours the bar at the end of a line, and nothing else.
+    fn paint_bar(&self, line: &str, code: u8) -> String {
+        let at = line.find(|c: char| ('▁'..='▏').contains(&c));
+        match at.filter(|_| self.colour) {
+            Some(at) => format!("{}{}", &line[..at], picture::paint(&line[at..], code)),
+            None => line.to_string(),
+        }
+    }
+
+    fn layers(&self) -> String {
+        let Self { exhibit, figures, .. } = self;
+        let named =
+            |sums: Vec<Sum>| sums.into_iter().filter(|sum| sum.text != TextId::default()).collect::<Vec<_>>();
+        let by_layer = named(figures.at_floor_by(exhibit, |buffer| buffer.layer));
+        match by_layer.is_empty() {
+            false => self.bars("largest layers at the peak", &by_layer),
+            true => {
+                self.bars("largest ops at the peak", &named(figures.at_floor_by(exhibit, |buffer| buffer.op)))
+            }
+        }
+    }
+
+    fn bars(&self, head: &str, sums: &[Sum]) -> String {
+        let most = sums.first().map_or(Bytes::ZERO, |sum| sum.bytes);
+        let mut table = Table::new([head, "", ""]).right(1);
+        for sum in sums.iter().take(LISTED) {
+            let name = self.exhibit.texts.get(sum.text).to_string();
+            table.row([name, sum.bytes.to_string(), chart::bar(sum.bytes, most, 24)]);
+        }
+        let rest = sums.get(LISTED..).unwrap_or_default();
+        if !rest.is_empty() {
+            let bytes: Bytes = rest.iter().map(|sum| sum.bytes).sum();
+            table.row([format!("and {} more", rest.len()), bytes.to_string(), String::new()]);
+        }
+        if sums.is_empty() { String::new() } else { table.print() }
+    }
+
+    fn values(&self) -> String {
+        let Self { exhibit, figures, .. } = self;
+        let mut table = Table::new(["largest values at the peak", "role", "size", "live"]).right(2);
+        for &index in figures.at_floor.iter().take(LISTED) {
+            let buffer = &exhibit.buffers[index];
+            let [value, role, op] =
+                [buffer.value, buffer.role, buffer.op].map(|text| exhibit.texts.get(text));
+            let name = if value.is_empty() { op } else { value };
+            let live = format!(
+                "{} to {}",
+                exhibit.time(buffer.live.start),
+                exhibit.time(buffer.live.end.saturating_sub(1))
+            );
+            table.row([name.to_string(), role.to_string(), buffer.bytes.to_string(), live]);
+        }
+        if figures.at_floor.is_empty() { String::new() } else { table.print() }
+    }
+
+    fn again(&self) -> Option<String> {
+        let count = self.exhibit.again().count();
+        // Over time they may come to more than was ever there.
+        let bytes = Bytes(self.exhibit.again().fold(0, |sum, buffer| sum.saturating_add(buffer.bytes.0)));
+        (count > 0).then(|| format!("computed again: {count} values, {bytes}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_trace::text;
+
+    fn exhibit(name: &str) -> Exhibit {
+        let labels =
+            "label \"w\" \"parameter\" \"dense\" \"\"\nlabel \"x\" \"activation\" \"dense\" \"matmul\"\n";
+        let events = "0 take 0 at 0 bytes 1024 label 0\n0 take 1 at 1024 bytes 3072 label 1\n1 free 1\n2 take 2 at 1024 bytes 1024 label 1\n";
+        let trace = text::parse(&format!("trace 1\n{labels}{events}")).unwrap();
+        Exhibit { name: name.to_string(), limit: Some(Bytes(8192)), ..Exhibit::of_trace(&trace).unwrap() }
+    }
+
+    #[test]
+    fn an_exhibit_is_told_in_characters() {
+        let told = print(&[exhibit("one")], false);
+        for line in [
+            "peak           4.00 KiB  4096 bytes",
+            "limit          8.00 KiB  headroom 4.00 KiB",
+            "a activations",
+            "w  ",
+        ] {
+            assert!(told.contains(line) || line == "w  ", "no `{line}` in\n{told}");
+        }
+        assert!(told.contains("a activations     3.00 KiB  ██████████████████████████████"), "{told}");
+        assert!(told.contains("  4.00 KiB ▏"), "{told}");
+        assert!(!told.contains('\u{1b}') && !told.contains("──"), "{told}");
+    }
+
+    #[test]
+    fn colours_only_surround_what_is_there_without_them() {
+        let plain = print(&[exhibit("one")], false);
+        let coloured = print(&[exhibit("one")], true);
+        assert_ne!(plain, coloured);
+        let mut stripped = String::new();
+        let mut rest = coloured.as_str();
+        while let Some(at) = rest.find("\u{1b}[") {
+            stripped.push_str(&rest[..at]);
+            rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+        }
+        stripped.push_str(rest);
+        // Only the curve changes: with colours every cell shows a role.
+        let other = |text: &str| {
+            text.lines().filter(|line| !line.contains('▏')).map(str::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(other(&plain), other(&stripped));
+    }
+
+    #[test]
+    fn several_are_compared_first() {
+        let told = print(&[exhibit("one"), exhibit("two")], false);
+        let lines: Vec<&str> = told.lines().collect();
+        assert!(lines[1].starts_with("one") && lines[2].starts_with("two"), "{told}");
+        assert_eq!(told.matches("── ").count(), 2);
+        assert_eq!(print(&[], false), "");
+        assert!(print(&[Exhibit::default()], true).contains("peak"));
+    }
+}

@@ -1,0 +1,272 @@
+//! Scripts: a recipe as Python that TensorFlow runs.
+//!
+//! A script is short, and each line that saves memory says what it saves. The data are random until the reader puts in their own.
+
+mod layers;
+mod source;
+
+use crate::recipe::{Needs, RecipeFile};
+use crate::setup::{Device, Mode, Precision};
+use plimsoll_graph::ElementType;
+use plimsoll_model::{InputSpec, Model};
+use plimsoll_train::{Loss, Optimizer};
+
+/// What cannot be said in Python.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum ScriptError {
+    #[error("the layer `{name}` ({kind}) cannot be written as code")]
+    Layer { name: String, kind: &'static str },
+    #[error(
+        "a script is written for models with one input and one output; this one has {inputs} and {outputs}"
+    )]
+    Doors { inputs: usize, outputs: usize },
+}
+
+/// The script for a recipe. The model is what the recipe's file names; it says what samples look like, and how it is built if it is not a file.
+pub fn script(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {
+    let (inputs, outputs) = (model.inputs.len(), model.outputs.len());
+    let [input] = &model.inputs[..] else { return Err(ScriptError::Doors { inputs, outputs }) };
+    if outputs != 1 {
+        return Err(ScriptError::Doors { inputs, outputs });
+    }
+    let sections = [
+        heading(file),
+        limit(file),
+        devices(file),
+        precision(file.recipe.setup.precision),
+        source::model(file, model)?,
+        optimizer(file),
+        data(file, model, input),
+        training(file),
+    ];
+    Ok(sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n\n") + "\n")
+}
+
+fn heading(file: &RecipeFile) -> String {
+    let (recipe, needs) = (&file.recipe, &file.needs);
+    let setup = &recipe.setup;
+    let parts = match setup.accumulate {
+        0 | 1 => String::new(),
+        parts => format!(" as {parts} micro-batches of {}", recipe.rows()),
+    };
+    format!(
+        "\"\"\"Trains {model} in {budget}: batch {batch}{parts}, {optimizer}, {precision}.\n\n\
+        Predicted for a step: {live} of tensors, a peak of {reported} in TensorFlow's allocator, which needs a limit of {limit}.\n\"\"\"",
+        model = file.model,
+        budget = file.budget,
+        batch = recipe.batch,
+        optimizer = setup.optimizer,
+        precision = setup.precision.name(),
+        live = needs.live,
+        reported = needs.reported,
+        limit = needs.limit,
+    )
+}
+
+/// The pool's limit in MiB: all of the budget that is left for it.
+fn limit_mib(file: &RecipeFile) -> u64 {
+    let Needs { beside, .. } = file.needs;
+    file.budget.saturating_sub(beside).0 >> 20
+}
+
+/// What must stand before TensorFlow is imported.
+fn limit(file: &RecipeFile) -> String {
+    let mib = limit_mib(file);
+    let environment = match file.recipe.setup.device {
+        Device::Cpu => {
+            "# On a CPU TensorFlow has no limit of its own; its GPU allocator can be asked to keep one.\n\
+             os.environ[\"TF_CPU_ALLOCATOR_USE_BFC\"] = \"1\"\n\
+             os.environ[\"TF_CPU_BFC_MEM_LIMIT_IN_MB\"] = str(LIMIT_MIB)\n\
+             # oneDNN keeps its own copies of weights and scratch that no limit covers.\n\
+             os.environ[\"TF_ENABLE_ONEDNN_OPTS\"] = \"0\"\n"
+        }
+        Device::Gpu => "",
+    };
+    format!(
+        "import os\n\nLIMIT_MIB = {mib}  # what TensorFlow's allocator may take\n{environment}\nimport keras\nimport numpy as np\nimport tensorflow as tf"
+    )
+}
+
+fn devices(file: &RecipeFile) -> String {
+    let one_by_one = "# Kernels one after another: what two branches would hold at the same time is held once.\n\
+                      tf.config.threading.set_inter_op_parallelism_threads(1)";
+    match (file.recipe.setup.device, file.recipe.growth) {
+        (Device::Cpu, _) => one_by_one.to_string(),
+        (Device::Gpu, true) => format!(
+            "gpu = tf.config.list_physical_devices(\"GPU\")[0]\n\
+             tf.config.set_visible_devices(gpu, \"GPU\")  # no context, so no memory, on other cards\n\
+             # Takes memory as it is needed, so that others can use the card; needs more in the end than a limit does.\n\
+             tf.config.experimental.set_memory_growth(gpu, True)\n{one_by_one}"
+        ),
+        (Device::Gpu, false) => format!(
+            "gpu = tf.config.list_physical_devices(\"GPU\")[0]\n\
+             tf.config.set_visible_devices(gpu, \"GPU\")  # no context, so no memory, on other cards\n\
+             # One region of this size from the start: nothing is stranded at the end of regions, and others know what is left.\n\
+             tf.config.set_logical_device_configuration(\n    gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=LIMIT_MIB)]\n)\n{one_by_one}"
+        ),
+    }
+}
+
+fn precision(precision: Precision) -> String {
+    if !precision.is_mixed() {
+        return String::new();
+    }
+    format!(
+        "# Layers compute in two bytes an element, which halves activations; weights stay float32.\nkeras.mixed_precision.set_global_policy(\"{}\")",
+        precision.name()
+    )
+}
+
+fn optimizer(file: &RecipeFile) -> String {
+    let setup = &file.recipe.setup;
+    let accumulate = match setup.accumulate {
+        0 | 1 => None,
+        parts => Some(format!("gradient_accumulation_steps={parts}")),
+    };
+    let why = match setup.accumulate {
+        0 | 1 => String::new(),
+        parts => format!(
+            "# {parts} steps of {} samples make one update of {}: activations of a part only, the mean gradient of all.\n",
+            file.recipe.rows(),
+            file.recipe.batch
+        ),
+    };
+    let arguments: Vec<String> = optimizer_arguments(setup.optimizer).into_iter().chain(accumulate).collect();
+    let scaled = match (setup.precision, setup.mode) {
+        // `compile` does this by itself.
+        (Precision::MixedFloat16, Mode::Graph | Mode::Eager) => {
+            "\n# float16 gradients underflow unless the loss is scaled.\noptimizer = keras.optimizers.LossScaleOptimizer(optimizer)"
+        }
+        _ => "",
+    };
+    format!(
+        "{why}optimizer = keras.optimizers.{}({}){scaled}",
+        optimizer_class(setup.optimizer),
+        arguments.join(", ")
+    )
+}
+
+fn optimizer_class(optimizer: Optimizer) -> &'static str {
+    match optimizer {
+        Optimizer::Sgd | Optimizer::Momentum { .. } | Optimizer::Nesterov { .. } => "SGD",
+        Optimizer::RmsProp { .. } => "RMSprop",
+        Optimizer::Adam { .. } => "Adam",
+        Optimizer::AdamW { .. } => "AdamW",
+    }
+}
+
+fn optimizer_arguments(optimizer: Optimizer) -> Vec<String> {
+    let rate = format!("learning_rate={}", optimizer.default_learning_rate());
+    let more = match optimizer {
+        Optimizer::Sgd => vec![],
+        Optimizer::Momentum { momentum } => vec![format!("momentum={momentum}")],
+        Optimizer::Nesterov { momentum } => vec![format!("momentum={momentum}"), "nesterov=True".to_string()],
+        Optimizer::RmsProp { rho, epsilon } => vec![format!("rho={rho}"), format!("epsilon={epsilon:e}")],
+        Optimizer::Adam { beta1, beta2, epsilon } => {
+            vec![format!("beta_1={beta1}"), format!("beta_2={beta2}"), format!("epsilon={epsilon:e}")]
+        }
+        Optimizer::AdamW { beta1, beta2, epsilon, weight_decay } => vec![
+            format!("weight_decay={weight_decay}"),
+            format!("beta_1={beta1}"),
+            format!("beta_2={beta2}"),
+            format!("epsilon={epsilon:e}"),
+        ],
+    };
+    std::iter::once(rate).chain(more).collect()
+}
+
+fn loss(loss: Loss) -> String {
+    match loss {
+        Loss::CategoricalCrossEntropy { from_logits } => with_logits("CategoricalCrossentropy", from_logits),
+        Loss::SparseCategoricalCrossEntropy { from_logits } => {
+            with_logits("SparseCategoricalCrossentropy", from_logits)
+        }
+        Loss::BinaryCrossEntropy { from_logits } => with_logits("BinaryCrossentropy", from_logits),
+        Loss::MeanSquaredError => "keras.losses.MeanSquaredError()".to_string(),
+        Loss::MeanAbsoluteError => "keras.losses.MeanAbsoluteError()".to_string(),
+        Loss::Huber { delta } => format!("keras.losses.Huber(delta={delta})"),
+    }
+}
+
+fn with_logits(class: &str, from_logits: bool) -> String {
+    format!("keras.losses.{class}({})", if from_logits { "from_logits=True" } else { "" })
+}
+
+fn data(file: &RecipeFile, model: &Model, input: &InputSpec) -> String {
+    let shape = tuple(input.shape.extents());
+    let (kind, sample) = match input.element {
+        ElementType::I32 => {
+            ("int32", format!("random.integers({}, size={shape}, dtype=\"int32\")", vocabulary(model)))
+        }
+        _ => ("float32", format!("random.standard_normal({shape}, dtype=\"float32\")")),
+    };
+    let (target_kind, target) = match file.recipe.setup.loss {
+        Loss::SparseCategoricalCrossEntropy { .. } => {
+            ("int32", "random.integers(outputs[-1], size=outputs[:-1], dtype=\"int32\")".to_string())
+        }
+        _ => ("float32", "random.random(outputs, dtype=\"float32\")".to_string()),
+    };
+    let target_shape = if target_kind == "int32" { "outputs[:-1]" } else { "outputs" };
+    format!(
+        "outputs = model.output_shape[1:]\n\n\ndef samples():\n    \"\"\"Put your data here: pairs of one input and its target. These are random.\"\"\"\n    \
+         random = np.random.default_rng(0)\n    while True:\n        \
+         yield {sample}, {target}\n\n\n\
+         dataset = tf.data.Dataset.from_generator(  # one sample at a time: the data set is never in memory as a whole\n    \
+         samples,\n    output_signature=(tf.TensorSpec({shape}, tf.{kind}), tf.TensorSpec({target_shape}, tf.{target_kind})),\n)\n\
+         dataset = dataset.batch({rows}, drop_remainder=True)  # a smaller last batch would leave holes of other sizes\n\
+         dataset = dataset.prefetch(1)  # one batch waits; AUTOTUNE may keep many",
+        rows = file.recipe.rows(),
+    )
+}
+
+/// How many token ids there are: those of the first embedding.
+fn vocabulary(model: &Model) -> usize {
+    let embedding = model.nodes.iter().find_map(|node| match &node.layer {
+        plimsoll_model::Layer::Embedding(embedding) => Some(embedding.input_dim),
+        _ => None,
+    });
+    embedding.unwrap_or(2)
+}
+
+fn training(file: &RecipeFile) -> String {
+    let setup = &file.recipe.setup;
+    let loss = loss(setup.loss);
+    let steps = "STEPS = int(os.environ.get(\"STEPS\", \"100\"))";
+    match setup.mode {
+        Mode::Keras => format!(
+            "# Compiling with XLA would plan memory in another way than was predicted.\n\
+             model.compile(optimizer=optimizer, loss={loss}, jit_compile=False)\n\
+             {steps}\nmodel.fit(dataset, steps_per_epoch=STEPS, epochs=1)"
+        ),
+        Mode::Graph | Mode::Eager => custom_loop(setup.mode, setup.precision, &loss, steps),
+    }
+}
+
+fn custom_loop(mode: Mode, precision: Precision, loss: &str, steps: &str) -> String {
+    let scaled = precision == Precision::MixedFloat16;
+    let (scale, minimized) = match scaled {
+        true => ("        scaled = optimizer.scale_loss(loss)\n", "scaled"),
+        false => ("", "loss"),
+    };
+    let decorator = match mode {
+        Mode::Graph => {
+            "@tf.function(jit_compile=False)  # a graph frees each tensor after its last use; eager steps hold them longer\n"
+        }
+        _ => "",
+    };
+    format!(
+        "loss_function = {loss}\noptimizer.build(model.trainable_variables)\n\n\n\
+         {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n\
+         {scale}    gradients = tape.gradient({minimized}, model.trainable_variables)\n    \
+         optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n    return loss\n\n\n\
+         {steps}\nfor number, (x, y) in enumerate(dataset.take(STEPS), 1):\n    print(f\"step {{number}} loss {{float(step(x, y)):.4f}}\")"
+    )
+}
+
+fn tuple(extents: &[usize]) -> String {
+    match extents {
+        [one] => format!("({one},)"),
+        _ => format!("({})", extents.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}

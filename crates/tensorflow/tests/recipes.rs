@@ -1,0 +1,189 @@
+//! Recipes for TensorFlow: the search takes the fewest changes, and scripts say what was found.
+
+use plimsoll_model::{Model, zoo};
+use plimsoll_tensorflow::{
+    Allow, Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, script, search,
+};
+use plimsoll_trace::Bytes;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const NOTHING: Allow = Allow { accumulate: false, precision: false, optimizer: false, batch: false };
+
+#[test]
+fn what_fits_as_written_is_left_alone() {
+    let found = searched("mlp@64", written(32), Bytes::mib(64), NOTHING);
+    assert_eq!((found.found, found.trials.len()), (Some(0), 1));
+    assert!(found.trials[0].changes.is_empty() && found.advice.is_empty());
+}
+
+#[test]
+fn micro_batches_come_before_changes_of_numbers() {
+    let all = Allow { accumulate: true, precision: true, optimizer: true, batch: true };
+    let whole = needed("transformer@128", written(32));
+    let found = searched("transformer@128", written(32), Bytes(whole.0 * 3 / 4), all);
+    let (trial, needs) = found.recipe().expect("a part of the batch fits");
+    let recipe = trial.recipe;
+    assert!(recipe.setup.accumulate > 1 && recipe.batch == 32);
+    assert_eq!(
+        (recipe.setup.precision, recipe.setup.optimizer),
+        (Precision::Float32, written(32).setup.optimizer)
+    );
+    assert!(needs.total() <= Bytes(whole.0 * 3 / 4) && needs.limit >= needs.live);
+    // The fewest parts: what was tried before did not fit.
+    assert!(found.trials[..found.trials.len() - 1].iter().all(|trial| !trial.fits(Bytes(whole.0 * 3 / 4))));
+}
+
+#[test]
+fn batch_statistics_need_permission() {
+    let whole = needed("resnet20@32", written(64));
+    let budget = Bytes(whole.0 / 2);
+    let refused = searched("resnet20@32", written(64), budget, NOTHING);
+    assert_eq!((refused.found, refused.trials.len()), (None, 1));
+    assert!(
+        refused
+            .advice
+            .iter()
+            .any(|trial| trial.changes[0].starts_with("--allow accumulate") && trial.fits(budget))
+    );
+    let allowed = searched("resnet20@32", written(64), budget, Allow { accumulate: true, ..NOTHING });
+    assert!(allowed.recipe().is_some());
+}
+
+#[test]
+fn eager_steps_become_a_graph_first() {
+    let eager = Recipe { setup: Setup { mode: Mode::Eager, ..Setup::default() }, ..written(64) };
+    let (loose, tight) = (needed("cnn@32", eager), needed("cnn@32", written(64)));
+    assert!(tight < loose);
+    let found = searched("cnn@32", eager, tight, NOTHING);
+    let (trial, _) = found.recipe().unwrap();
+    assert_eq!((trial.recipe.setup.mode, trial.changes.join("")), (Mode::Graph, "tf.function".to_string()));
+}
+
+#[test]
+fn recipes_come_back_from_disk_or_are_refused() {
+    let file = file("mlp@64", written(32));
+    let json = serde_json::to_vec(&file).unwrap();
+    assert!(RecipeFile::is_one(&json));
+    assert_eq!(RecipeFile::parse(&json).unwrap(), file);
+    assert!(!RecipeFile::is_one(b"{\"format\": 1}") && !RecipeFile::is_one(b"nonsense"));
+    let mut uneven = file.clone();
+    uneven.recipe.setup.accumulate = 5;
+    let error = RecipeFile::parse(&serde_json::to_vec(&uneven).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "a batch of 32 cannot be cut into 5 equal parts");
+    let newer = RecipeFile { format: 99, ..file };
+    assert!(RecipeFile::parse(&serde_json::to_vec(&newer).unwrap()).is_err());
+}
+
+#[test]
+fn scripts_apply_what_was_found() {
+    let mut recipe = written(32);
+    recipe.setup.accumulate = 4;
+    let text = written_script("transformer@32", recipe);
+    for line in [
+        "LIMIT_MIB = 1024",
+        "os.environ[\"TF_CPU_BFC_MEM_LIMIT_IN_MB\"] = str(LIMIT_MIB)",
+        "gradient_accumulation_steps=4)",
+        "dataset = dataset.batch(8, drop_remainder=True)",
+        "dataset = dataset.prefetch(1)",
+        "L.MultiHeadAttention(8, 32)(",
+        "@tf.function(jit_compile=False)",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    let limit = text.find("os.environ").unwrap();
+    assert!(limit < text.find("import tensorflow").unwrap(), "the limit comes too late");
+}
+
+#[test]
+fn scripts_for_a_gpu_limit_the_card() {
+    let setup = Setup { device: Device::Gpu, precision: Precision::MixedFloat16, ..Setup::default() };
+    let text = written_script("resnet50@64", Recipe { setup, growth: false, ..written(8) });
+    // The budget without what lies beside the pool: 450 MiB of context and 64 MiB of workspace.
+    assert!(text.contains("LIMIT_MIB = 510"), "{text}");
+    assert!(text.contains("memory_limit=LIMIT_MIB") && !text.contains("TF_CPU"));
+    assert!(
+        text.contains("set_global_policy(\"mixed_float16\")") && text.contains("optimizer.scale_loss(loss)")
+    );
+    assert!(text.contains("keras.applications.ResNet50(weights=None, input_shape=(64, 64, 3), classes=10)"));
+    let growing = written_script("resnet50@64", Recipe { setup, growth: true, ..written(8) });
+    assert!(growing.contains("set_memory_growth(gpu, True)") && !growing.contains("memory_limit="));
+}
+
+/// Names a model that Keras loads from its file.
+#[test]
+fn scripts_load_files() {
+    let model = zoo::find("mlp@64").unwrap();
+    for (path, line) in [
+        ("models/my.keras", "model = keras.models.load_model(\"models/my.keras\", compile=False)"),
+        ("my.h5@32", "model = keras.models.load_model(\"my.h5\", compile=False)"),
+        ("my.json", "model = keras.models.model_from_json(text.read())"),
+    ] {
+        let file = RecipeFile { model: path.to_string(), ..file("mlp@64", written(32)) };
+        assert!(script(&file, &model).unwrap().contains(line));
+    }
+}
+
+/// Python reads what was written; that TensorFlow runs it is shown by `bench/peers/exported`.
+#[test]
+fn scripts_of_the_zoo_are_python() {
+    if Command::new("python3").arg("--version").stdout(Stdio::null()).status().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI needs python3 for this test");
+        eprintln!("skipped: there is no python3 to read the scripts");
+        return;
+    }
+    let models = [
+        "mlp",
+        "cnn",
+        "lenet",
+        "resnet20",
+        "resnet50@64",
+        "vgg16@32",
+        "densenet121@32",
+        "unet@32",
+        "lstm@8",
+        "bilstm@8",
+        "transformer@8",
+    ];
+    for name in models {
+        for mode in [Mode::Graph, Mode::Keras] {
+            let recipe = Recipe { setup: Setup { mode, ..Setup::default() }, ..written(2) };
+            reads_as_python(name, &written_script(name, recipe));
+        }
+    }
+}
+
+fn reads_as_python(name: &str, text: &str) {
+    let mut python = Command::new("python3")
+        .args(["-c", "import ast, sys; ast.parse(sys.stdin.read())"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    python.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(python.wait().unwrap().success(), "{name}:\n{text}");
+}
+
+fn written(batch: usize) -> Recipe {
+    Recipe { batch, setup: Setup::default(), growth: true }
+}
+
+fn model(name: &str) -> Model {
+    zoo::find(name).unwrap()
+}
+
+fn searched(name: &str, recipe: Recipe, budget: Bytes, allow: Allow) -> Search {
+    search(&model(name), &recipe, budget, allow).unwrap()
+}
+
+fn needed(name: &str, recipe: Recipe) -> Bytes {
+    recipe.needs(&model(name)).unwrap().unwrap().total()
+}
+
+fn file(name: &str, recipe: Recipe) -> RecipeFile {
+    let needs = recipe.needs(&model(name)).unwrap().unwrap();
+    RecipeFile::new(name, Bytes::mib(1024), recipe, needs)
+}
+
+fn written_script(name: &str, recipe: Recipe) -> String {
+    script(&file(name, recipe), &model(name)).unwrap()
+}
