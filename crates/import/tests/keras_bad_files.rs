@@ -194,3 +194,27 @@ fn what_is_left_out_is_noted() {
         assert!(note.starts_with("`d` (Dense): ") && note.contains(wanted), "{note}");
     }
 }
+
+/// A short run of what `examples/fuzz_keras.rs` does for as long as one likes.
+#[test]
+fn mutations_never_panic() {
+    for name in ["classifier.keras", "classifier.h5", "packed.keras"] {
+        let whole = file(name);
+        let mut state = 5u64;
+        for _ in 0..2000 {
+            let mut bytes = whole.clone();
+            for _ in 0..4 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let at = (state >> 33) as usize % bytes.len();
+                bytes[at] = (state >> 25) as u8;
+            }
+            let Ok(keras) = keras::from_bytes(bytes, None) else { continue };
+            for (position, weight) in keras.weights.iter().enumerate() {
+                let count: usize = weight.shape.iter().product();
+                if count < 1 << 20 {
+                    let _ = keras.read_weight(position, &mut vec![0.0; count]);
+                }
+            }
+        }
+    }
+}

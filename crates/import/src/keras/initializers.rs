@@ -26,7 +26,8 @@ pub(super) fn fixed(fields: &Fields<'_>, key: &str, known: &[&str]) {
     let name = value.as_str().or(value.get("class_name").and_then(Value::as_str)).unwrap_or_default();
     let plain = name.replace('_', "").to_lowercase();
     let zero = plain == "constant" && value.pointer("/config/value").and_then(Value::as_f64) == Some(0.0);
-    if !known.contains(&plain.as_str()) && !(zero && known.contains(&"zeros")) {
+    let plain = if zero { "zeros" } else { plain.as_str() };
+    if !known.contains(&plain) {
         fields.note(format!("{key} ({name}) is not known; without weights it would be {}", known[0]));
     }
 }

@@ -151,8 +151,8 @@ fn check_arguments(fields: &Fields<'_>, call: &Call<'_>) -> Result<(), KerasErro
         // In `fit` and `predict`, what the model is called with takes the place of `training`.
         let known = nothing || *name == "training" || is_mask(name);
         let inputs = matches!(*name, "inputs" | "sequence") && constant.is_none();
-        if !known && !inputs && !(fields.class() == "MultiHeadAttention" && attention::takes(name, constant))
-        {
+        let attends = fields.class() == "MultiHeadAttention" && attention::takes(name, constant);
+        if !(known || inputs || attends) {
             return Err(fields.problem(format!("it is called with `{name}`, which is not supported")));
         }
     }
