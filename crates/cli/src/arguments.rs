@@ -47,7 +47,8 @@ pub enum Command {
 /// What both inspecting and training need to know.
 #[derive(Args)]
 pub struct Step {
-    /// A model of the zoo with its options, such as resnet50@224 or cnn@8,channels=1 (see `plimsoll zoo`)
+    /// A model of the zoo with its options, such as resnet50@224 or cnn@8,channels=1 (see `plimsoll zoo`), or a file of Keras: .keras,
+    /// .h5 or the .json of model.to_json(), with the size of its images behind it where it leaves that open, such as model.keras@224
     #[arg(value_name = "MODEL", required = true)]
     pub model: Option<String>,
     /// Samples in a step
@@ -56,12 +57,12 @@ pub struct Step {
     /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as it takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub micro_batches: Option<u32>,
-    /// sgd, momentum, nesterov, rmsprop, adam or adamw
-    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
-    pub optimizer: Optimizer,
-    /// What is minimized, by its Keras name
-    #[arg(long, value_name = "NAME", default_value = "sparse_categorical_crossentropy", value_parser = loss)]
-    pub loss: Loss,
+    /// sgd, momentum, nesterov, rmsprop, adam or adamw [default: what the model's file was compiled with, or adam]
+    #[arg(long, value_name = "NAME", value_parser = optimizer)]
+    pub optimizer: Option<Optimizer>,
+    /// What is minimized, by its Keras name [default: what the model's file was compiled with, or sparse_categorical_crossentropy]
+    #[arg(long, value_name = "NAME", value_parser = loss)]
+    pub loss: Option<Loss>,
     /// Threads that kernels run on [default: all]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -213,6 +214,9 @@ pub struct Train {
     /// Decides the first weights, the order of samples and what dropout drops
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Write the trained model, such as out.keras: the configuration of the file it came from, with the new weights
+    #[arg(long, value_name = "FILE.keras")]
+    pub save: Option<PathBuf>,
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     pub poison: bool,

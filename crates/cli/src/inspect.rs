@@ -9,8 +9,10 @@ use crate::failure::Failure;
 use crate::table::Table;
 use crate::{chart, specification};
 use plimsoll::graph::Role;
+use plimsoll::import::keras::Keras;
 use plimsoll::plan::{Options, Usage};
-use plimsoll::{Bytes, Job, Prepared, cached_profile};
+use plimsoll::train::Optimizer;
+use plimsoll::{Bytes, Job, Prepared, cached_profile, imported};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -43,22 +45,60 @@ pub fn refuse_idle_options(foreign: &Foreign) -> Result<(), Failure> {
 
 /// The job that the arguments describe; a data set fills in the size of a model that was named without one.
 pub fn job(step: &Step, data: Option<&str>) -> Result<Job, Failure> {
-    let model = specification::find(step.model.as_deref().unwrap_or_default(), data)?;
+    Ok(job_of(step, data)?.job)
+}
+
+/// A job, and the file its model comes from.
+pub struct Opened {
+    /// The job.
+    pub job: Job,
+    /// The file, if there is one.
+    pub keras: Option<Keras>,
+    /// The learning rate that the file asks for.
+    pub learning_rate: Option<f32>,
+}
+
+/// The same with what the model's file says: it also decides about loss and optimizer, unless the arguments do.
+pub fn job_of(step: &Step, data: Option<&str>) -> Result<Opened, Failure> {
+    let specification::Opened { model, keras } =
+        specification::open(step.model.as_deref().unwrap_or_default(), data)?;
     let mut job = Job::new(model, step.batch);
     job.micro_batches = step.micro_batches.map_or(1, |count| count as usize);
     if job.micro_batches > job.batch.max(1) {
         let message = format!("{} samples cannot be cut into {} micro-batches", job.batch, job.micro_batches);
         return Err(Failure::usage(message, Some("a micro-batch has at least one sample".to_string())));
     }
-    job.optimizer = step.optimizer;
-    job.loss = step.loss;
+    let learning_rate = compile(&mut job, step, keras.as_ref())?;
     job.threads = step.threads.map_or(job.threads, usize::from);
     let (profile, stale) = cached_profile(job.threads);
     job.profile = profile;
     if let Some(stale) = stale {
         eprintln!("note: {stale}");
     }
-    Ok(job)
+    Ok(Opened { job, keras, learning_rate })
+}
+
+/// Sets loss and optimizer: those given, else those the model was compiled with, else the usual ones. Gives the learning rate it was
+/// compiled with.
+fn compile(job: &mut Job, step: &Step, keras: Option<&Keras>) -> Result<Option<f32>, Failure> {
+    let compiled = keras.map(|keras| &keras.compiled);
+    let loss = compiled.and_then(|compiled| compiled.loss.as_ref()).filter(|_| step.loss.is_none());
+    if let Some(setting) = loss {
+        let hint = format!("--loss takes the place of what was saved: {}", imported::LOSSES);
+        job.loss = imported::loss(setting).map_err(|problem| Failure::usage(problem, Some(hint)))?;
+    }
+    job.loss = step.loss.unwrap_or(job.loss);
+    let optimizer = compiled.and_then(|compiled| compiled.optimizer.as_ref());
+    let mut learning_rate = None;
+    if let Some(setting) = optimizer.filter(|_| step.optimizer.is_none()) {
+        let names = Optimizer::DEFAULTS.map(|optimizer| optimizer.name()).join(", ");
+        let hint = format!("--optimizer takes the place of what was saved: {names}");
+        let (optimizer, rate) =
+            imported::optimizer(setting).map_err(|problem| Failure::usage(problem, Some(hint)))?;
+        (job.optimizer, learning_rate) = (optimizer, Some(rate));
+    }
+    job.optimizer = step.optimizer.unwrap_or(job.optimizer);
+    Ok(learning_rate)
 }
 
 /// A line that says what a job is.

@@ -1,12 +1,58 @@
-//! Models as they are written on the command line.
+//! Models as they are written on the command line: names of the zoo, and files of Keras.
 
 use crate::failure::Failure;
 use plimsoll::data;
+use plimsoll::import::keras::{self, Keras};
 use plimsoll::model::{Model, zoo};
+use std::path::Path;
+
+/// How many notes about a file are shown.
+const MOST_NOTES: usize = 5;
+
+/// A model, and the file it comes from.
+pub struct Opened {
+    /// The model.
+    pub model: Model,
+    /// What else its file says; nothing for a model of the zoo.
+    pub keras: Option<Keras>,
+}
+
+/// The model a specification names, or the file it is the path of.
+pub fn open(specification: &str, data: Option<&str>) -> Result<Opened, Failure> {
+    let Some((path, size)) = file(specification) else {
+        return Ok(Opened { model: find_in_zoo(specification, data)?, keras: None });
+    };
+    let size = size.or(data.and_then(data::sample_shape).map(|shape| shape[0]));
+    let failed = |error: keras::KerasError| Failure::usage(format!("{path}: {error}"), error.hint());
+    let keras = keras::read(Path::new(path), size).map_err(failed)?;
+    keras.check_weights().map_err(failed)?;
+    for note in keras.notes.iter().take(MOST_NOTES) {
+        eprintln!("note: {note}");
+    }
+    if keras.notes.len() > MOST_NOTES {
+        eprintln!("note: and {} more", keras.notes.len() - MOST_NOTES);
+    }
+    Ok(Opened { model: keras.model.clone(), keras: Some(keras) })
+}
+
+/// The model of a specification alone.
+pub fn find(specification: &str, data: Option<&str>) -> Result<Model, Failure> {
+    Ok(open(specification, data)?.model)
+}
+
+/// The path of a file and the size behind it, if it is one.
+fn file(specification: &str) -> Option<(&str, Option<usize>)> {
+    let (path, size) = match specification.rsplit_once('@') {
+        Some((path, size)) if size.parse::<usize>().is_ok() => (path, size.parse().ok()),
+        _ => (specification, None),
+    };
+    let known = [".keras", ".json", ".h5", ".hdf5"].iter().any(|end| path.ends_with(end));
+    known.then_some((path, size))
+}
 
 /// The model a specification names. Where it leaves out the size and a data set has one, the data's size (and channels) is taken:
 /// `train cnn --data digits` means `cnn@8,channels=1`.
-pub fn find(specification: &str, data: Option<&str>) -> Result<Model, Failure> {
+fn find_in_zoo(specification: &str, data: Option<&str>) -> Result<Model, Failure> {
     Ok(zoo::find(&sized(specification, data))?)
 }
 
@@ -33,6 +79,14 @@ fn sized(specification: &str, data: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_told_by_their_ends() {
+        assert_eq!(file("a/b.keras"), Some(("a/b.keras", None)));
+        assert_eq!(file("b.h5@224"), Some(("b.h5", Some(224))));
+        assert_eq!(file("me@home/b.json"), Some(("me@home/b.json", None)));
+        assert_eq!(file("resnet50@224"), None);
+    }
 
     #[test]
     fn data_fill_in_the_size() {

@@ -6,18 +6,19 @@ mod recording;
 use crate::arguments::{Mode, Train};
 use crate::devices::logical;
 use crate::failure::Failure;
-use crate::inspect::{headline, job};
+use crate::inspect::{headline, job_of};
 use crate::specification;
 use crate::table::Table;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::data::{self, Dataset, Wanted};
+use plimsoll::import::keras::{Keras, KerasError};
 use plimsoll::memory::{Device, Devices, HostMemory};
 use plimsoll::trace::Recorder;
 use plimsoll::train::Optimizer;
-use plimsoll::{Bytes, Job, JobError, Outcome, PlanFile, Prepared, Progress, Run, Trainer};
+use plimsoll::{Bytes, Job, JobError, Outcome, PlanFile, Prepared, Progress, Run, Trainer, imported};
 use serde_json::json;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// How many lines a run prints where nobody watches.
@@ -33,15 +34,22 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
 }
 
 fn train(arguments: &Train) -> Result<ExitCode, Failure> {
-    let (device, prepared) = match &arguments.plan {
+    let (device, prepared, file) = match &arguments.plan {
         Some(path) => prepare_plan(path, arguments)?,
-        None => prepare(&job(&arguments.step, Some(&arguments.data))?, arguments)?,
+        None => {
+            let opened = job_of(&arguments.step, Some(&arguments.data))?;
+            let (device, prepared) = prepare(&opened.job, arguments)?;
+            let (keras, learning_rate) = (opened.keras, opened.learning_rate);
+            (device, prepared, Saved { keras, learning_rate, save: arguments.save.clone() })
+        }
     };
+    file.check()?;
+    check_inputs_and_outputs(&prepared[0].job)?;
     let wanted = Wanted::of(&prepared[0].training);
     let data = data::open(&arguments.data, &wanted, arguments.seed).map_err(JobError::from)?;
     let run = Run {
         steps: steps(arguments, prepared[0].job.batch, data.train.count())?,
-        learning_rate: learning_rate(arguments, prepared[0].job.optimizer)?,
+        learning_rate: learning_rate(arguments, prepared[0].job.optimizer, file.learning_rate)?,
         seed: arguments.seed,
         poison: arguments.poison,
     };
@@ -52,9 +60,12 @@ fn train(arguments: &Train) -> Result<ExitCode, Failure> {
     eprintln!("planned peak {peak} ({} bytes) of {}{source}", peak.0, device.limit());
     let trace = recording::open(arguments, &prepared, &device)?;
     let outcome = match arguments.memory_use.mode {
-        Mode::Graph => train_planned(prepared, &device, run, &data, trace)?,
-        Mode::Eager => eager::train(prepared, &device, run, &data, &arguments.memory_use, trace)?,
+        Mode::Graph => train_planned(prepared, &device, run, &data, &file, trace)?,
+        Mode::Eager => eager::train(prepared, &device, run, &data, (&file, &arguments.memory_use), trace)?,
     };
+    if let Some(path) = &arguments.save {
+        eprintln!("wrote {}", path.display());
+    }
     match arguments.step.json {
         true => println!("{:#}", as_json(&outcome)),
         false => println!("{}", as_text(&outcome)),
@@ -77,16 +88,65 @@ fn prepare(job: &Job, arguments: &Train) -> Result<(Device, Vec<Prepared>), Fail
 }
 
 /// The device with its limit, and what a plan on disk says; proved again.
-fn prepare_plan(path: &Path, arguments: &Train) -> Result<(Device, Vec<Prepared>), Failure> {
+fn prepare_plan(path: &Path, arguments: &Train) -> Result<(Device, Vec<Prepared>, Saved), Failure> {
     let file = PlanFile::read(path).map_err(JobError::from)?;
-    let prepared = file.prepare(specification::find(&file.model, None)?)?;
+    let specification::Opened { model, keras } = specification::open(&file.model, None)?;
+    let compiled = keras.as_ref().and_then(|keras| keras.compiled.optimizer.as_ref());
+    let compiled = compiled.and_then(|setting| imported::optimizer(setting).ok());
+    let learning_rate = compiled.filter(|(optimizer, _)| *optimizer == file.optimizer).map(|(_, rate)| rate);
+    let prepared = file.prepare(model)?;
     let device = device(arguments)?;
     if prepared.peak() > device.limit() {
         let message = format!("the plan takes {}, the device has {}", prepared.peak(), device.limit());
         let hint = format!("plimsoll fit {} --batch {} --memory {}", file.model, file.batch, device.limit());
         return Err(Failure { code: 1, ..Failure::usage(message, Some(hint)) });
     }
-    Ok((device, vec![prepared]))
+    Ok((device, vec![prepared], Saved { keras, learning_rate, save: arguments.save.clone() }))
+}
+
+/// Data sets have one input and one truth for each sample.
+fn check_inputs_and_outputs(job: &Job) -> Result<(), Failure> {
+    let (inputs, outputs) = (job.model.inputs.len(), job.model.outputs.len());
+    if inputs > 1 {
+        let hint = "`plimsoll inspect` and `plimsoll fit` take such models".to_string();
+        return Err(Failure::usage(
+            format!("the model has {inputs} inputs, the data sets have one"),
+            Some(hint),
+        ));
+    }
+    if outputs > 1 {
+        eprintln!("note: the model has {outputs} outputs; the loss is that of the first");
+    }
+    Ok(())
+}
+
+/// The file a model comes from, if there is one.
+struct Saved {
+    keras: Option<Keras>,
+    learning_rate: Option<f32>,
+    /// Where the trained model goes.
+    save: Option<PathBuf>,
+}
+
+impl Saved {
+    /// Whether the trained model can be written, before anything runs.
+    fn check(&self) -> Result<(), Failure> {
+        let Some(path) = &self.save else { return Ok(()) };
+        match &self.keras {
+            Some(keras) => keras.check_write(path).map_err(file_failure),
+            None => {
+                let hint = "save it in Keras with model.save(\"model.keras\"), or its configuration with model.to_json(), and train that";
+                Err(Failure::usage(
+                    "a model of the zoo has no Keras configuration to save",
+                    Some(hint.to_string()),
+                ))
+            }
+        }
+    }
+}
+
+fn file_failure(error: KerasError) -> Failure {
+    Failure::usage(error.to_string(), error.hint())
 }
 
 /// The logical device to train on: the whole host with its limit, or one of the parts it is cut into.
@@ -118,15 +178,23 @@ fn train_planned(
     device: &Device,
     run: Run,
     data: &Dataset,
+    file: &Saved,
     trace: Option<Recorder>,
 ) -> Result<Outcome, Failure> {
     let display = Display::new(run.steps);
     let mut trainer = Trainer::with_lengths(prepared, device, run)?;
+    if let Some(keras) = &file.keras {
+        trainer.read_weights(keras).map_err(file_failure)?;
+    }
     trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
     let outcome = trainer.train(data, |progress| display.show(progress));
     display.bar.finish_and_clear();
     recording::tell(trainer.finish_recording());
-    Ok(outcome?)
+    let outcome = outcome?;
+    if let (Some(keras), Some(path)) = (&file.keras, &file.save) {
+        trainer.write_weights(keras, path).map_err(file_failure)?;
+    }
+    Ok(outcome)
 }
 
 fn steps(arguments: &Train, batch: usize, samples: usize) -> Result<u64, Failure> {
@@ -137,8 +205,9 @@ fn steps(arguments: &Train, batch: usize, samples: usize) -> Result<u64, Failure
     Ok(arguments.steps.unwrap_or((samples as u64 * arguments.epochs).div_ceil(batch)))
 }
 
-fn learning_rate(arguments: &Train, optimizer: Optimizer) -> Result<f32, Failure> {
-    let rate = arguments.learning_rate.unwrap_or(optimizer.default_learning_rate());
+fn learning_rate(arguments: &Train, optimizer: Optimizer, compiled: Option<f32>) -> Result<f32, Failure> {
+    let given = arguments.learning_rate.or(compiled);
+    let rate = given.unwrap_or(optimizer.default_learning_rate());
     match rate.is_finite() && rate >= 0.0 {
         true => Ok(rate),
         false => Err(Failure::usage(format!("{rate} is no learning rate"), Some("try 0.001".to_string()))),

@@ -3,6 +3,7 @@
 pub mod bfctrace;
 pub mod evidence;
 mod gzip;
+pub mod keras;
 pub mod oomlog;
 pub mod pickle;
 mod protobuf;

@@ -180,6 +180,10 @@ impl EagerTrainer {
         &self.eager
     }
 
+    pub(crate) fn eager_mut(&mut self) -> &mut Eager {
+        &mut self.eager
+    }
+
     /// The program of a training step; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
         self.steps[0]

@@ -20,6 +20,7 @@ mod engine;
 mod exhibit;
 mod fit;
 pub mod identify;
+pub mod imported;
 mod init;
 mod job;
 mod lengths;

@@ -160,6 +160,15 @@ impl Trainer {
         &self.executor
     }
 
+    pub(crate) fn executor_mut(&mut self) -> &mut Executor {
+        &mut self.executor
+    }
+
+    /// What a step runs; of the first length, where there are several.
+    pub(crate) fn programs(&self) -> Vec<ProgramId> {
+        self.steps[0].all()
+    }
+
     /// The program of a training step or of its largest micro-batch; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
         self.steps[0].parts[0]

@@ -1,6 +1,6 @@
 //! `plimsoll train --mode eager`: op by op, from an allocator.
 
-use super::{Display, bytes, recording};
+use super::{Display, Saved, bytes, file_failure, recording};
 use crate::arguments::{MemoryUse, Mode, OnOom, Switch, Train};
 use crate::failure::Failure;
 use crate::table::Table;
@@ -44,10 +44,13 @@ pub(super) fn train(
     device: &Device,
     run: Run,
     data: &Dataset,
-    how: &MemoryUse,
+    (file, how): (&Saved, &MemoryUse),
     trace: Option<Recorder>,
 ) -> Result<Outcome, Failure> {
     let mut trainer = EagerTrainer::new(prepared, device, run, options(how))?;
+    if let Some(keras) = &file.keras {
+        trainer.read_weights(keras).map_err(file_failure)?;
+    }
     trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
     let exact = trainer.parts_are_exact();
     let display = Display::new(run.steps);
@@ -62,7 +65,11 @@ pub(super) fn train(
     });
     display.bar.finish_and_clear();
     recording::tell(trainer.finish_recording());
-    Ok(outcome?)
+    let outcome = outcome?;
+    if let (Some(keras), Some(path)) = (&file.keras, &file.save) {
+        trainer.write_weights(keras, path).map_err(file_failure)?;
+    }
+    Ok(outcome)
 }
 
 /// What the pool was used for, below the planned peak.

@@ -1,0 +1,149 @@
+//! Models that Keras has saved: `.keras` archives, `model.to_json()`, and legacy `.h5` files.
+//!
+//! In: a file. Out: a `Model` of the same layers under the same names, which weights of the file are which of its parameters, and how it was
+//! compiled. Invariant: what changes the computation and is not known here is an error that names it; what only regularizes training is
+//! listed in [`Keras::notes`]. Memory is bounded by the file and the model, whatever the file declares.
+//!
+//! ```
+//! use plimsoll_import::keras;
+//! use plimsoll_model::Mode;
+//!
+//! let json = r#"{"class_name": "Sequential", "config": {"name": "small", "layers": [
+//!     {"class_name": "InputLayer", "config": {"batch_shape": [null, 4], "name": "pixels"}},
+//!     {"class_name": "Dense", "config": {"name": "hidden", "units": 3, "activation": "relu"}}]}}"#;
+//! let keras = keras::from_bytes(json.as_bytes().to_vec(), None)?;
+//! let graph = keras.model.lower(8, Mode::Inference)?;
+//! assert_eq!(graph.tensor(graph.outputs()[0]).to_string(), "f32[8,3]");
+//! assert_eq!(keras.weights[0].name, "hidden/kernel");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod archive;
+mod assembly;
+mod call;
+mod compiled;
+mod config;
+mod document;
+mod error;
+mod fields;
+mod functional;
+mod initializers;
+mod input;
+mod layers;
+mod naming;
+mod operations;
+mod sequential;
+mod store;
+mod weights;
+mod write;
+
+pub use compiled::{Compiled, Setting};
+pub use error::KerasError;
+pub use weights::Weight;
+
+use assembly::{Assembly, Scope};
+use config::Object;
+use document::{Document, Kind};
+use plimsoll_model::{Mode, Model};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::path::Path;
+
+/// Reads a file. Extents that it leaves open, such as the size of images, are `size`.
+pub fn read(path: &Path, size: Option<usize>) -> Result<Keras, KerasError> {
+    Keras::new(Document::open(path)?, size)
+}
+
+/// The same from memory.
+pub fn from_bytes(bytes: Vec<u8>, size: Option<usize>) -> Result<Keras, KerasError> {
+    Keras::new(Document::from_bytes(bytes)?, size)
+}
+
+/// A model that Keras has saved.
+pub struct Keras {
+    /// The model.
+    pub model: Model,
+    /// Its weights, in the order of its graph.
+    pub weights: Vec<Weight>,
+    /// How it was compiled, as far as the file says.
+    pub compiled: Compiled,
+    /// What the file says about training and is left out here, in sentences.
+    pub notes: Vec<String>,
+    document: Document,
+    /// Where each weight stands in this file.
+    paths: Vec<String>,
+    /// Where Keras 3 keeps the counts of samples that normalizations own and nothing reads.
+    counts: Vec<String>,
+}
+
+impl Keras {
+    fn new(document: Document, size: Option<usize>) -> Result<Self, KerasError> {
+        let notes = RefCell::default();
+        let (model, places) = assemble(&document.config, size, &notes)?;
+        let graph = model.lower(1, Mode::Inference)?;
+        let (weights, counts) = weights::list(&model, &graph, &places);
+        let paths = match (&document.store, document.kind) {
+            (Some(store), Kind::Legacy) => weights::legacy_paths(&weights, store, "model_weights/")?,
+            _ => weights.iter().map(|weight| weight.path.clone()).collect(),
+        };
+        let training = document.training.as_ref().or(document.config.get("compile_config"));
+        let compiled = training.map(compiled::read).unwrap_or_default();
+        Ok(Self { model, weights, compiled, notes: notes.into_inner(), document, paths, counts })
+    }
+
+    /// Whether the file has weights.
+    pub fn has_weights(&self) -> bool {
+        self.document.store.is_some()
+    }
+
+    /// Reads one of the [`weights`](Self::weights) by its position.
+    pub fn read_weight(&self, position: usize, into: &mut [f32]) -> Result<(), KerasError> {
+        let (weight, path) = (&self.weights[position], &self.paths[position]);
+        let missing = || KerasError::weights(path, "the file has no weights");
+        let store = self.document.store.as_ref().ok_or_else(missing)?;
+        if into.len() != weight.shape.iter().product::<usize>() {
+            return Err(KerasError::weights(path, format!("they do not fit {} elements", into.len())));
+        }
+        store.read(path, &weight.shape, into)
+    }
+
+    /// Whether every weight of the model is in the file, without reading them.
+    pub fn check_weights(&self) -> Result<(), KerasError> {
+        let Some(store) = &self.document.store else { return Ok(()) };
+        match self.paths.iter().find(|path| !store.has(path)) {
+            None => Ok(()),
+            Some(path) => Err(KerasError::weights(path, "they are not in the file")),
+        }
+    }
+
+    /// Whether the model could be written to a path, by its ending.
+    pub fn check_write(&self, path: &Path) -> Result<(), KerasError> {
+        write::check(self, path)
+    }
+
+    /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. `read` gives each weight by its name in the graph.
+    pub fn write(
+        &self,
+        path: &Path,
+        read: impl FnMut(&Weight) -> Result<Vec<f32>, KerasError>,
+    ) -> Result<(), KerasError> {
+        write::write(self, path, read)
+    }
+}
+
+fn assemble(
+    config: &Value,
+    size: Option<usize>,
+    notes: &RefCell<Vec<String>>,
+) -> Result<(Model, Vec<assembly::Place>), KerasError> {
+    let foreign = |_| KerasError::Foreign("it has no class_name and config".to_string());
+    let object = Object::read(config).map_err(foreign)?;
+    if !object.is_model() {
+        let what = format!("{} is neither a functional nor a sequential model", object.class);
+        return Err(KerasError::Foreign(what));
+    }
+    let name = object.config.get("name").and_then(Value::as_str).unwrap_or("model");
+    let mut assembly = Assembly::new(name, size, notes);
+    let outputs = assembly.add_model(&object, &Scope::outermost(), None)?;
+    Ok(assembly.finish(outputs))
+}

@@ -1,0 +1,212 @@
+//! A model put together from its configuration. Models inside models are laid out flat: their layers become nodes whose names begin with
+//! the inner model's, and a model that is called twice gives nodes of the same names, which share their parameters.
+
+use super::call::Call;
+use super::config::{LayerConfig, Object};
+use super::fields::Fields;
+use super::naming::Names;
+use super::{KerasError, functional, input, layers, sequential};
+use plimsoll_graph::ElementType;
+use plimsoll_model::layer::{Merge, Rescaling};
+use plimsoll_model::{InputSpec, Layer, Model, Node, NodeRef};
+use std::cell::RefCell;
+
+/// How many nodes a model may have: models that call models can say more than memory can hold.
+const MOST_NODES: usize = 1 << 17;
+/// How deep models may stand in models.
+const DEEPEST: usize = 32;
+
+/// A model under construction.
+pub(super) struct Assembly<'a> {
+    pub(super) model: Model,
+    /// Where the weights of each node stand in a file.
+    pub(super) places: Vec<Place>,
+    /// The extent of axes that the file leaves open.
+    size: Option<usize>,
+    notes: &'a RefCell<Vec<String>>,
+}
+
+/// Where the weights of a layer stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// In Keras 3's weights, such as `layers/sequential/layers/dense_1`.
+    pub(super) path: String,
+    /// In legacy files: the layer of the outermost model that it belongs to.
+    pub(super) top: String,
+}
+
+/// The model whose layers are being added.
+#[derive(Clone)]
+pub(super) struct Scope {
+    /// What the names of nodes begin with.
+    name: String,
+    /// What the paths of weights begin with.
+    path: String,
+    top: Option<String>,
+    trainable: bool,
+    depth: usize,
+}
+
+impl Scope {
+    /// The outermost model.
+    pub(super) fn outermost() -> Self {
+        Self { name: String::new(), path: String::new(), top: None, trainable: true, depth: 0 }
+    }
+
+    /// How a layer is called in messages.
+    pub(super) fn name_of(&self, layer: &str) -> String {
+        format!("{}{layer}", self.name)
+    }
+
+    fn place(&self, layer: &LayerConfig<'_>, file_name: &str) -> Place {
+        let top = self.top.clone().unwrap_or_else(|| layer.name.to_string());
+        Place { path: format!("{}layers/{file_name}", self.path), top }
+    }
+
+    fn inside(&self, layer: &LayerConfig<'_>, place: Place, trainable: bool) -> Self {
+        let (name, path) = (format!("{}/", self.name_of(layer.name)), format!("{}/", place.path));
+        Self { name, path, top: Some(place.top), trainable, depth: self.depth + 1 }
+    }
+}
+
+impl<'a> Assembly<'a> {
+    pub(super) fn new(name: &str, size: Option<usize>, notes: &'a RefCell<Vec<String>>) -> Self {
+        let (inputs, nodes, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let model = Model { name: name.to_string(), inputs, nodes, outputs };
+        Self { model, places: Vec::new(), size, notes }
+    }
+
+    /// Adds the layers of a model that reads the given values, or inputs of its own; gives its results.
+    pub(super) fn add_model(
+        &mut self,
+        object: &Object<'a>,
+        scope: &Scope,
+        inputs: Option<Vec<NodeRef>>,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        if scope.depth > DEEPEST {
+            return Err(KerasError::Config(format!("models stand in models more than {DEEPEST} deep")));
+        }
+        match object.class {
+            "Sequential" => sequential::add(self, object, scope, inputs),
+            _ => functional::add(self, object, scope, inputs),
+        }
+    }
+
+    /// Adds one call of a layer; gives its results.
+    pub(super) fn add_call(
+        &mut self,
+        layer: &LayerConfig<'a>,
+        file_name: &str,
+        scope: &Scope,
+        call: &Call<'a>,
+        read: Vec<NodeRef>,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        let place = scope.place(layer, file_name);
+        let trainable = scope.trainable && layers::is_trainable(layer.object.config);
+        if layer.object.is_model() {
+            let inside = scope.inside(layer, place, trainable);
+            return self.add_model(&layer.object, &inside, Some(read));
+        }
+        let fields = self.fields(layer, scope);
+        if let Some(scale) = layers::scale_of_sum(&layer.object, &fields)? {
+            return self.add_scaled_sum(scope.name_of(layer.name), scale, read, place);
+        }
+        let built = layers::build(&layer.object, &fields, call)?;
+        fields.finish()?;
+        let node = self.add_node(scope.name_of(layer.name), built, read, trainable, place)?;
+        Ok(vec![node])
+    }
+
+    /// Adds an input of the outermost model.
+    pub(super) fn add_input(
+        &mut self,
+        layer: &LayerConfig<'a>,
+        scope: &Scope,
+    ) -> Result<NodeRef, KerasError> {
+        let fields = self.fields(layer, scope);
+        let (shape, element) = input::read(&fields, layer.name, self.size)?;
+        Ok(self.push_input(shape, element))
+    }
+
+    /// Adds an input whose shape, with the batch, only the first layer or the model knows.
+    pub(super) fn add_input_of(
+        &mut self,
+        shape: &'a serde_json::Value,
+        name: &str,
+    ) -> Result<NodeRef, KerasError> {
+        let shape = input::sample_shape(shape, name, self.size)?;
+        Ok(self.push_input(shape, ElementType::F32))
+    }
+
+    /// The names of layers in files, in the order of a model's list.
+    pub(super) fn file_names(layers: &[LayerConfig<'_>]) -> Vec<String> {
+        let mut names = Names::default();
+        let file_name = |layer: &LayerConfig<'_>| match layers::is_operation(&layer.object) {
+            true => String::new(),
+            false => names.next(layer.object.class),
+        };
+        layers.iter().map(file_name).collect()
+    }
+
+    /// Inputs that only tables of vectors read hold ids, whatever type Keras writes for them.
+    pub(super) fn finish(mut self, outputs: Vec<NodeRef>) -> (Model, Vec<Place>) {
+        self.model.outputs = outputs;
+        for position in 0..self.model.inputs.len() {
+            let reference = NodeRef::Input(position);
+            let mut readers = self.model.nodes.iter().filter(|node| node.inputs.contains(&reference));
+            let first = readers.next();
+            let ids = |node: &Node| matches!(node.layer, Layer::Embedding(_));
+            if first.is_some_and(ids) && readers.all(ids) && !self.model.outputs.contains(&reference) {
+                self.model.inputs[position].element = ElementType::I32;
+            }
+        }
+        (self.model, self.places)
+    }
+
+    fn fields(&self, layer: &LayerConfig<'a>, scope: &Scope) -> Fields<'a> {
+        Fields::new(layer.object.config, scope.name_of(layer.name), layer.object.class, self.notes)
+    }
+
+    /// The first value and a multiple of the second.
+    fn add_scaled_sum(
+        &mut self,
+        name: String,
+        scale: f32,
+        read: Vec<NodeRef>,
+        place: Place,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        let [first, second] = read[..] else {
+            return Err(KerasError::Config(format!("layer `{name}` adds two values, not {}", read.len())));
+        };
+        let (scaled, factor) = (format!("{name}/scaled"), Rescaling::new(scale, 0.0));
+        let scaled = self.add_node(scaled, factor.into(), vec![second], true, place.clone())?;
+        Ok(vec![self.add_node(name, Merge::Add.into(), vec![first, scaled], true, place)?])
+    }
+
+    fn push_input(&mut self, shape: plimsoll_graph::Shape, element: ElementType) -> NodeRef {
+        let position = self.model.inputs.len();
+        let name = if position == 0 { "x".to_string() } else { format!("x{position}") };
+        self.model.inputs.push(InputSpec { name, shape, element });
+        NodeRef::Input(position)
+    }
+
+    fn add_node(
+        &mut self,
+        name: String,
+        layer: Layer,
+        inputs: Vec<NodeRef>,
+        trainable: bool,
+        place: Place,
+    ) -> Result<NodeRef, KerasError> {
+        if self.model.nodes.len() >= MOST_NODES {
+            return Err(KerasError::Config(format!("it has more than {MOST_NODES} layers")));
+        }
+        // Graphs have inputs of these names.
+        let taken = matches!(name.as_str(), "step" | "targets" | "learning_rate" | "loss")
+            || self.model.inputs.iter().any(|input| input.name == name);
+        let name = if taken { format!("{name}_layer") } else { name };
+        self.model.nodes.push(Node { name, layer, inputs, trainable });
+        self.places.push(place);
+        Ok(NodeRef::Node(self.model.nodes.len() - 1))
+    }
+}

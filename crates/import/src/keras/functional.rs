@@ -1,0 +1,240 @@
+//! A functional model: layers called on results of other layers.
+//!
+//! Method: from the outputs backwards, depth first, arguments in order. That gives every layer after those it reads, leaves out what nothing
+//! needs (such as the ops that only make masks), and is the order in which most models are written.
+
+use super::assembly::{Assembly, Scope};
+use super::call::{Argument, Call, is_mask};
+use super::config::{History, LayerConfig, Object};
+use super::{KerasError, layers};
+use plimsoll_model::NodeRef;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// Adds the layers that the outputs need; gives the outputs.
+pub(super) fn add<'a>(
+    assembly: &mut Assembly<'a>,
+    object: &Object<'a>,
+    scope: &Scope,
+    inputs: Option<Vec<NodeRef>>,
+) -> Result<Vec<NodeRef>, KerasError> {
+    let network = Network::read(object)?;
+    let mut results = network.inputs(assembly, object, scope, inputs)?;
+    let outputs = History::read_all(object.config.get("output_layers"))?;
+    let outputs: Vec<History<'_>> = outputs.into_iter().map(|output| network.output(output)).collect();
+    for output in &outputs {
+        network.visit(assembly, scope, network.find(output)?, &mut results)?;
+    }
+    outputs.iter().map(|output| network.result(output, &results)).collect()
+}
+
+/// One call of one layer.
+type Key = (usize, usize);
+/// The results of each call.
+type Results = HashMap<Key, Vec<NodeRef>>;
+
+/// The layers of a model and their calls.
+struct Network<'a> {
+    layers: Vec<LayerConfig<'a>>,
+    file_names: Vec<String>,
+    calls: Vec<Vec<Call<'a>>>,
+    index: HashMap<&'a str, usize>,
+    /// Whether the calls are written as Keras 2 writes them.
+    legacy: bool,
+}
+
+impl<'a> Network<'a> {
+    fn read(object: &Object<'a>) -> Result<Self, KerasError> {
+        let layers = object.layers()?;
+        let file_names = Assembly::file_names(&layers);
+        let mut index = HashMap::new();
+        let mut calls = Vec::with_capacity(layers.len());
+        for (position, layer) in layers.iter().enumerate() {
+            if index.insert(layer.name, position).is_some() {
+                return Err(KerasError::Config(format!("two layers are called `{}`", layer.name)));
+            }
+            calls.push(layer.inbound.iter().map(Call::read).collect::<Result<Vec<_>, _>>()?);
+        }
+        let legacy = layers.iter().any(|layer| layer.inbound.iter().any(Value::is_array));
+        let mut network = Self { layers, file_names, calls, index, legacy };
+        if legacy {
+            network.count_from_zero();
+        }
+        Ok(network)
+    }
+
+    /// Keras 2 counts the calls of a model from 1 wherever it names them: the making of the model is its first.
+    fn count_from_zero(&mut self) {
+        let is_model = |layer: &str| {
+            self.index.get(layer).is_some_and(|&position| self.layers[position].object.is_model())
+        };
+        for argument in self.calls.iter_mut().flatten().flat_map(|call| &mut call.arguments) {
+            if let Argument::Tensor(history) = argument
+                && is_model(history.layer)
+            {
+                history.call = history.call.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Where an output comes from. The calls of a functional model are counted from 1 there: Keras 3 counts its making, too.
+    fn output(&self, output: History<'a>) -> History<'a> {
+        let layer = self.index.get(output.layer).map(|&position| &self.layers[position].object);
+        let counted =
+            layer.is_some_and(|object| object.is_model() && (self.legacy || object.class != "Sequential"));
+        History { call: output.call.saturating_sub(usize::from(counted)), ..output }
+    }
+
+    /// The inputs, which are known from the start.
+    fn inputs(
+        &self,
+        assembly: &mut Assembly<'a>,
+        object: &Object<'a>,
+        scope: &Scope,
+        given: Option<Vec<NodeRef>>,
+    ) -> Result<Results, KerasError> {
+        let inputs = History::read_all(object.config.get("input_layers"))?;
+        if let Some(given) = given.as_ref().filter(|given| given.len() != inputs.len()) {
+            let message = format!("a model of {} inputs is called with {}", inputs.len(), given.len());
+            return Err(KerasError::Config(message));
+        }
+        let mut results = Results::new();
+        for (position, input) in inputs.iter().enumerate() {
+            let key = (self.position(input.layer)?, input.call);
+            let node = match &given {
+                Some(given) => given[position],
+                None => assembly.add_input(&self.layers[key.0], scope)?,
+            };
+            results.insert(key, vec![node]);
+        }
+        Ok(results)
+    }
+
+    /// Adds a call after everything it reads.
+    fn visit(
+        &self,
+        assembly: &mut Assembly<'a>,
+        scope: &Scope,
+        wanted: Key,
+        results: &mut Results,
+    ) -> Result<(), KerasError> {
+        // Each with how many of its arguments have been looked at.
+        let mut stack: Vec<(Key, Vec<Key>, usize)> = Vec::new();
+        let mut open: HashSet<Key> = HashSet::new();
+        if !results.contains_key(&wanted) {
+            open.insert(wanted);
+            stack.push((wanted, self.reads(scope, wanted)?, 0));
+        }
+        while let Some((key, reads, looked_at)) = stack.last_mut() {
+            let key = *key;
+            let Some(&next) = reads.get(*looked_at) else {
+                let added = self.add_one(assembly, scope, key, results)?;
+                results.insert(key, added);
+                open.remove(&key);
+                stack.pop();
+                continue;
+            };
+            *looked_at += 1;
+            if results.contains_key(&next) {
+                continue;
+            }
+            if !open.insert(next) {
+                return Err(self.problem(scope, next, "it reads its own result"));
+            }
+            stack.push((next, self.reads(scope, next)?, 0));
+        }
+        Ok(())
+    }
+
+    fn add_one(
+        &self,
+        assembly: &mut Assembly<'a>,
+        scope: &Scope,
+        (layer, call): Key,
+        results: &Results,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        let (config, call) = (&self.layers[layer], &self.calls[layer][call]);
+        self.check_masks(scope, layer, call)?;
+        let read = layers::reads(&config.object, call);
+        let read = read.iter().map(|history| self.result(history, results)).collect::<Result<_, _>>()?;
+        assembly.add_call(config, &self.file_names[layer], scope, call, read)
+    }
+
+    /// The calls whose results a call reads.
+    fn reads(&self, scope: &Scope, key: Key) -> Result<Vec<Key>, KerasError> {
+        let call = self.calls[key.0].get(key.1);
+        let unread = || self.problem(scope, key, "it is read as an input, but is none of the model's");
+        let call = call.ok_or_else(unread)?;
+        call.tensors().iter().map(|history| self.find(history)).collect()
+    }
+
+    fn find(&self, history: &History<'_>) -> Result<Key, KerasError> {
+        Ok((self.position(history.layer)?, history.call))
+    }
+
+    fn position(&self, layer: &str) -> Result<usize, KerasError> {
+        let missing = || KerasError::Config(format!("layer `{layer}` is read, but does not exist"));
+        self.index.get(layer).copied().ok_or_else(missing)
+    }
+
+    fn result(&self, history: &History<'_>, results: &Results) -> Result<NodeRef, KerasError> {
+        let found = results.get(&self.find(history)?).and_then(|all| all.get(history.result));
+        let missing =
+            || KerasError::Config(format!("layer `{}` has no result {}", history.layer, history.result));
+        found.copied().ok_or_else(missing)
+    }
+
+    /// Masks follow from tables with `mask_zero` by Keras's rules and by ours; a mask from anywhere else would be lost.
+    fn check_masks(&self, scope: &Scope, layer: usize, call: &Call<'a>) -> Result<(), KerasError> {
+        let masks = call.named.iter().filter(|(name, _)| is_mask(name)).map(|(_, argument)| argument);
+        for mask in masks {
+            let Argument::Tensor(history) = mask else { continue };
+            if !self.follows_from_ids(history)? {
+                return Err(self.problem(scope, (layer, 0), "a mask of one's own is not supported"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a mask is computed by ops alone, from comparisons of what tables of vectors read.
+    fn follows_from_ids(&self, mask: &History<'a>) -> Result<bool, KerasError> {
+        let mut left = vec![self.find(mask)?];
+        let mut seen = HashSet::new();
+        while let Some(key) = left.pop() {
+            if !seen.insert(key) {
+                continue;
+            }
+            let (object, call) = (&self.layers[key.0].object, self.calls[key.0].get(key.1));
+            let Some(call) = call.filter(|_| layers::is_operation(object)) else { return Ok(false) };
+            if object.class == "NotEqual" {
+                let ids = call.tensors();
+                if !ids.iter().all(|ids| self.masks_zero(ids)) {
+                    return Ok(false);
+                }
+                continue;
+            }
+            for history in call.tensors() {
+                left.push(self.find(&history)?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a table with `mask_zero` reads this.
+    fn masks_zero(&self, ids: &History<'a>) -> bool {
+        let masking =
+            |layer: &LayerConfig<'_>| layer.object.config.get("mask_zero") == Some(&Value::Bool(true));
+        let reads = |calls: &Vec<Call<'a>>| calls.iter().any(|call| call.tensors().contains(ids));
+        self.layers.iter().zip(&self.calls).any(|(layer, calls)| masking(layer) && reads(calls))
+    }
+
+    fn problem(&self, scope: &Scope, (layer, _): Key, problem: &str) -> KerasError {
+        let layer = &self.layers[layer];
+        KerasError::Layer {
+            path: scope.name_of(layer.name),
+            class: layer.object.class.to_string(),
+            problem: problem.to_string(),
+            hint: None,
+        }
+    }
+}

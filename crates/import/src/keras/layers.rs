@@ -1,0 +1,168 @@
+//! The table of Keras's layers: from a class and its configuration to a layer of ours.
+//!
+//! One small function a layer reads all fields that change the computation. What regularizes or constrains weights is left out and noted;
+//! a class or a field that is not known is an error that names it.
+
+mod activation;
+mod applications;
+mod attention;
+mod convolution;
+mod dense;
+mod embedding;
+mod merging;
+mod normalization;
+mod padding;
+mod pooling;
+mod random;
+mod recurrent;
+mod reshaping;
+
+pub(super) use applications::scale_of_sum;
+
+use super::call::{Argument, Call, is_mask};
+use super::config::{History, Object};
+use super::fields::Fields;
+use super::{KerasError, operations};
+use plimsoll_model::Layer;
+use serde_json::{Map, Value, json};
+
+/// The layer of an object as one of its calls uses it.
+pub(super) fn build(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
+    if is_operation(object) {
+        fields.skip(&["name"]);
+        return operations::build(object, fields, call);
+    }
+    if !object.module.is_empty() && !object.module.starts_with("keras") {
+        return Err(unknown(fields, object));
+    }
+    check_arguments(fields, call)?;
+    build_object(object, fields, call)
+}
+
+/// The layer of an object, whoever calls it.
+fn build_object(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
+    read_common(fields)?;
+    match object.class {
+        "Activation" | "ReLU" | "LeakyReLU" | "PReLU" | "ELU" | "Softmax" => activation::build(fields),
+        "Dense" => dense::dense(fields),
+        "EinsumDense" => dense::einsum(fields),
+        "Embedding" => embedding::build(fields),
+        "Conv1D" | "Conv2D" | "SeparableConv1D" | "SeparableConv2D" | "DepthwiseConv1D"
+        | "DepthwiseConv2D" | "Conv2DTranspose" => convolution::build(fields),
+        "MaxPooling1D" | "AveragePooling1D" | "MaxPooling2D" | "AveragePooling2D" => pooling::window(fields),
+        "GlobalMaxPooling1D" | "GlobalAveragePooling1D" | "GlobalMaxPooling2D" | "GlobalAveragePooling2D" => {
+            pooling::global(fields)
+        }
+        "ZeroPadding1D" | "ZeroPadding2D" | "Cropping1D" | "Cropping2D" | "UpSampling1D" | "UpSampling2D"
+        | "Resizing" => padding::build(fields),
+        "BatchNormalization" | "LayerNormalization" | "RMSNormalization" | "GroupNormalization"
+        | "UnitNormalization" | "Normalization" | "Rescaling" => normalization::build(fields),
+        "Dropout" | "SpatialDropout1D" | "SpatialDropout2D" | "GaussianNoise" | "GaussianDropout" => {
+            random::build(fields)
+        }
+        "Flatten" | "Reshape" | "Permute" | "RepeatVector" => reshaping::build(fields),
+        "Add" | "Subtract" | "Multiply" | "Average" | "Maximum" | "Minimum" | "Concatenate" | "Dot" => {
+            merging::build(fields)
+        }
+        "SimpleRNN" | "LSTM" | "GRU" => recurrent::build(fields),
+        "Bidirectional" => recurrent::bidirectional(fields),
+        "TimeDistributed" => recurrent::time_distributed(fields),
+        "MultiHeadAttention" => attention::build(fields, call),
+        "LayerScale" | "StochasticDepth" => applications::build(fields),
+        _ => Err(unknown(fields, object)),
+    }
+}
+
+/// What a call reads, in the order in which our layer takes it.
+pub(super) fn reads<'a>(object: &Object<'a>, call: &Call<'a>) -> Vec<History<'a>> {
+    match object.class {
+        "MultiHeadAttention" => attention::reads(call),
+        _ => call.tensors(),
+    }
+}
+
+/// Whether training changes a layer.
+pub(super) fn is_trainable(config: &Map<String, Value>) -> bool {
+    let own = config.get("trainable") != Some(&Value::Bool(false));
+    let inner = config.get("layer").and_then(|layer| layer.pointer("/config/trainable"));
+    own && inner != Some(&Value::Bool(false))
+}
+
+/// Whether an object is an op on tensors rather than a layer: it has no weights and no place in files.
+pub(super) fn is_operation(object: &Object<'_>) -> bool {
+    // Legacy files do not say where a class is from; there, what all layers have is missing from ops.
+    let bare = ["trainable", "dtype"].iter().all(|key| !object.config.contains_key(*key));
+    object.module.starts_with("keras.src.ops")
+        || object.module.starts_with("keras.ops")
+        || (object.module.is_empty() && bare && operations::is_known(object.class))
+}
+
+/// The layer inside a wrapper, with the fields it is read from.
+fn inner<'a>(fields: &Fields<'a>, key: &str) -> Result<(Object<'a>, Fields<'a>), KerasError> {
+    let missing = || fields.problem(format!("`{key}` is missing"));
+    let object = Object::read(fields.get(key).ok_or_else(missing)?)?;
+    let inside = fields.inside(object.config, object.class);
+    Ok((object, inside))
+}
+
+/// What all layers have.
+fn read_common(fields: &Fields<'_>) -> Result<(), KerasError> {
+    // `batch_input_shape` and its kin stand in the first layer of models of Keras 2.
+    fields.skip(&["name", "trainable", "batch_input_shape", "batch_shape", "seed", "shared_object_id"]);
+    fields.only("quantization_config", &[])?;
+    read_policy(fields)?;
+    let why = "is not applied: it would add to the loss in training";
+    let names = ["kernel", "bias", "recurrent", "depthwise", "pointwise", "embeddings", "beta", "gamma"];
+    for name in names.into_iter().chain(["activity", "alpha"]) {
+        fields.leave_out(&[&format!("{name}_regularizer")], why);
+    }
+    for name in names.into_iter().chain(["alpha"]) {
+        let key = format!("{name}_constraint");
+        fields.leave_out(&[&key], "is not applied: it would change weights after each step");
+    }
+    Ok(())
+}
+
+/// Variables and results are float32; policies that compute in less keep their variables in float32, too.
+fn read_policy(fields: &Fields<'_>) -> Result<(), KerasError> {
+    let Some(policy) = fields.get("dtype") else { return Ok(()) };
+    let name = policy.as_str().or(policy.pointer("/config/name").and_then(Value::as_str));
+    match name {
+        Some("float32") => Ok(()),
+        Some(mixed @ ("mixed_float16" | "mixed_bfloat16")) => {
+            fields.note(format!("its policy is {mixed}; here it computes in float32"));
+            Ok(())
+        }
+        _ => Err(fields.problem_with_hint(
+            format!("dtype={} is not supported", name.unwrap_or("?")),
+            Some("the policies are float32, mixed_float16 and mixed_bfloat16"),
+        )),
+    }
+}
+
+/// Arguments of a call by name, except for what changes nothing or is looked at elsewhere.
+fn check_arguments(fields: &Fields<'_>, call: &Call<'_>) -> Result<(), KerasError> {
+    for (name, argument) in &call.named {
+        let constant = match argument {
+            Argument::Constant(value) => Some(*value),
+            _ => None,
+        };
+        let nothing = constant.is_some_and(|value| value.is_null() || *value == json!(false));
+        // In `fit` and `predict`, what the model is called with takes the place of `training`.
+        let known = nothing || *name == "training" || is_mask(name);
+        let inputs = matches!(*name, "inputs" | "sequence") && constant.is_none();
+        let attends = fields.class() == "MultiHeadAttention" && attention::takes(name, constant);
+        if !(known || inputs || attends) {
+            return Err(fields.problem(format!("it is called with `{name}`, which is not supported")));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(fields: &Fields<'_>, object: &Object<'_>) -> KerasError {
+    let module = if object.module.is_empty() { String::new() } else { format!(" of {}", object.module) };
+    fields.problem_with_hint(
+        format!("there is no such layer here: class {}{module}", object.class),
+        Some("a custom layer can be rewritten with layers of keras.layers, or cut out of the model before it is saved"),
+    )
+}

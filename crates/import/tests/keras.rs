@@ -1,0 +1,233 @@
+//! Models of Keras: all of `keras.applications` have Keras's parameters, and models of every layer compute what Keras computes.
+//!
+//! `keras/make_keras.py` has made the data; see `keras/ORIGIN.md`.
+
+#[path = "keras/rule.rs"]
+mod rule;
+#[path = "keras/run.rs"]
+mod run;
+
+use flate2::read::GzDecoder;
+use plimsoll_graph::{Graph, Role};
+use plimsoll_import::keras::{self, Keras, Weight};
+use plimsoll_model::{Mode, NodeRef, zoo};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize)]
+struct Counts {
+    parameters: usize,
+    trainable: usize,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    #[serde(flatten)]
+    counts: Counts,
+    /// What kernels are multiplied by.
+    #[serde(default = "one")]
+    gain: f64,
+    /// Whether inputs are pixels.
+    #[serde(default)]
+    pixels: bool,
+    /// Of a batch of two, one list an output.
+    predictions: Vec<Vec<f32>>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keras")
+}
+
+fn golden<T: DeserializeOwned>(kind: &str) -> BTreeMap<String, T> {
+    serde_json::from_slice(&std::fs::read(folder().join(format!("{kind}.json"))).unwrap()).unwrap()
+}
+
+fn open(name: &str, size: Option<usize>) -> Keras {
+    let packed = std::fs::read(folder().join(format!("{name}.json.gz"))).unwrap();
+    let mut text = Vec::new();
+    GzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
+    keras::from_bytes(text, size).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn check_counts(name: &str, keras: &Keras, wanted: &Counts) {
+    let graph = keras.model.lower(1, Mode::Inference).unwrap();
+    let all = graph.elements_of(Role::Parameter) + graph.elements_of(Role::Statistic);
+    assert_eq!((all, graph.elements_of(Role::Parameter)), (wanted.parameters, wanted.trainable), "{name}");
+}
+
+#[test]
+fn all_applications_have_keras_s_parameters() {
+    let golden = golden::<Counts>("applications");
+    assert!(golden.len() >= 40);
+    for (name, counts) in &golden {
+        let keras = open(&format!("applications/{name}"), Some(224));
+        check_counts(name, &keras, counts);
+        assert_eq!(keras.notes, [""; 0], "{name}");
+    }
+}
+
+/// One test a model, so that they run side by side and failures have names.
+macro_rules! families {
+    ($($test:ident $name:literal)*) => {
+        $(#[test]
+        fn $test() {
+            check_family($name);
+        })*
+
+        #[test]
+        fn every_family_has_a_test() {
+            let tested = [$($name),*];
+            for name in golden::<Case>("families").keys() {
+                assert!(tested.contains(&name.as_str()), "{name}");
+            }
+        }
+    };
+}
+
+families! {
+    mobilenet "MobileNet" mobilenet_v2 "MobileNetV2" mobilenet_v3 "MobileNetV3Small" efficientnet "EfficientNetB0"
+    efficientnet_v2 "EfficientNetV2B0" densenet "DenseNet121" inception_v3 "InceptionV3" inception_resnet_v2 "InceptionResNetV2"
+    xception "Xception" resnet "ResNet50" resnet_v2 "ResNet50V2" vgg "VGG16" convnext "ConvNeXtTiny" nasnet "NASNetMobile"
+}
+
+fn check_family(name: &str) {
+    let golden = golden::<Case>("families");
+    let case = &golden[name];
+    let keras = open(&format!("families/{name}"), None);
+    check_counts(name, &keras, &case.counts);
+    let found = run::predict(&keras, 2, case.gain, case.pixels);
+    compare(name, &found, &case.predictions, 1e-4);
+    // The samples differ, so that an answer that does not depend on them would be noticed.
+    let (first, second) = case.predictions[0].split_at(case.predictions[0].len() / 2);
+    assert!(first.iter().zip(second).any(|(a, b)| (a - b).abs() > 1e-3), "{name} tells nothing");
+}
+
+fn compare(name: &str, found: &[Vec<f32>], wanted: &[Vec<f32>], allowed: f32) {
+    assert_eq!(found.len(), wanted.len(), "{name}");
+    for (output, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        assert_eq!(found.len(), wanted.len(), "{name} {output}");
+        let largest = wanted.iter().fold(1.0f32, |largest, x| largest.max(x.abs()));
+        for (position, (a, b)) in found.iter().zip(wanted).enumerate() {
+            assert!((a - b).abs() <= allowed * largest, "{name} {output} at {position}: {a}, not {b}");
+        }
+    }
+}
+
+#[test]
+fn every_layer_computes_what_keras_computes() {
+    let golden = golden::<Case>("layers");
+    let mut failures = Vec::new();
+    for (name, case) in &golden {
+        let checked = std::panic::catch_unwind(|| {
+            let keras = open(&format!("layers/{name}"), None);
+            check_counts(name, &keras, &case.counts);
+            compare(name, &run::predict(&keras, 2, case.gain, case.pixels), &case.predictions, 1e-5);
+        });
+        failures.extend(checked.is_err().then_some(name));
+    }
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
+#[test]
+fn an_imported_resnet50_is_the_zoo_s() {
+    for mode in [Mode::Training, Mode::Inference] {
+        let ours = zoo::find("resnet50@32,classes=10").unwrap().lower(4, mode).unwrap();
+        let theirs = open("families/ResNet50", None).model.lower(4, mode).unwrap();
+        same_graphs(&ours, &theirs);
+    }
+}
+
+fn same_graphs(ours: &Graph, theirs: &Graph) {
+    for (a, b) in ours.values().iter().zip(theirs.values()) {
+        assert_eq!(a, b);
+    }
+    assert!(ours == theirs);
+}
+
+/// What a file holds and does.
+#[derive(Deserialize)]
+struct File {
+    predictions: Vec<Vec<f32>>,
+}
+
+#[test]
+fn weights_of_files_are_read_and_written_back() {
+    let folder = folder().join("files");
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, file) in golden::<File>("files") {
+        let keras = keras::read(&folder.join(&name), None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        keras.check_weights().unwrap();
+        compare(
+            &name,
+            &run::predict_with(&keras, 2, false, |at, _| read(&keras, at)),
+            &file.predictions,
+            1e-5,
+        );
+        let copy = scratch.path().join(&name);
+        let position = |weight: &Weight| keras.weights.iter().position(|other| other == weight).unwrap();
+        keras.write(&copy, |weight| Ok(read(&keras, position(weight)))).unwrap();
+        let again = keras::read(&copy, None).unwrap();
+        assert_eq!((&again.model, &again.weights), (&keras.model, &keras.weights), "{name}");
+        for at in 0..keras.weights.len() {
+            assert_eq!(read(&again, at), read(&keras, at), "{name} {}", keras.weights[at].name);
+        }
+    }
+}
+
+fn read(keras: &Keras, position: usize) -> Vec<f32> {
+    let mut into = vec![f32::NAN; keras.weights[position].shape.iter().product()];
+    keras.read_weight(position, &mut into).unwrap();
+    into
+}
+
+/// As Keras 2 writes it: calls as lists, the calls of a model counted from 1, the shape of the input in the first layer.
+#[test]
+fn files_of_keras_2_are_read() {
+    let dense = |name: &str, reads: &str| {
+        format!(
+            r#"{{"class_name": "Dense", "name": "{name}", "config": {{"name": "{name}", "trainable": true, "dtype": "float32", "units": 4,
+            "activation": "relu", "use_bias": true, "kernel_initializer": {{"class_name": "GlorotUniform", "config": {{"seed": null}}}},
+            "bias_initializer": {{"class_name": "Zeros", "config": {{}}}}, "kernel_regularizer": null}}, "inbound_nodes": [{reads}]}}"#
+        )
+    };
+    let input = r#"{"class_name": "InputLayer", "name": "i", "config": {"batch_input_shape": [null, 4], "dtype": "float32", "sparse": false,
+        "ragged": false, "name": "i"}, "inbound_nodes": []}"#;
+    let inner = format!(
+        r#"{{"class_name": "Functional", "name": "inner", "config": {{"name": "inner", "layers": [{input}, {}], "input_layers": [["i", 0, 0]],
+        "output_layers": [["h", 0, 0]]}}, "inbound_nodes": [[["a", 0, 0, {{}}]], [["inner", 1, 0, {{}}]]]}}"#,
+        dense("h", r#"[["i", 0, 0, {}]]"#)
+    );
+    let json = format!(
+        r#"{{"class_name": "Functional", "config": {{"name": "m", "layers": [{input}, {}, {inner}, {}], "input_layers": [["i", 0, 0]],
+        "output_layers": [["b", 0, 0], ["inner", 1, 0]]}}, "keras_version": "2.15.0", "backend": "tensorflow"}}"#,
+        dense("a", r#"[["i", 0, 0, {}]]"#),
+        dense("b", r#"[["inner", 2, 0, {}]]"#)
+    );
+    let keras = keras::from_bytes(json.into_bytes(), None).unwrap();
+    let nodes: Vec<(&str, &[NodeRef])> =
+        keras.model.nodes.iter().map(|node| (node.name.as_str(), &node.inputs[..])).collect();
+    let [i, n0, n1, n2] = [NodeRef::Input(0), NodeRef::Node(0), NodeRef::Node(1), NodeRef::Node(2)];
+    assert_eq!(nodes, [("a", &[i][..]), ("inner/h", &[n0]), ("inner/h", &[n1]), ("b", &[n2])]);
+    assert_eq!(keras.model.outputs, [NodeRef::Node(3), n1]);
+    let sequential = r#"{"class_name": "Sequential", "config": {"name": "s", "layers": [
+        {"class_name": "Flatten", "config": {"name": "f", "batch_input_shape": [null, 2, 3], "data_format": "channels_last"}}]}}"#;
+    let keras = keras::from_bytes(sequential.as_bytes().to_vec(), None).unwrap();
+    assert_eq!(keras.model.inputs[0].shape.extents(), [2, 3]);
+}
+
+/// For `keras/check_saved.py`, which compares these with what Keras predicts.
+#[test]
+#[ignore = "prints the predictions of the file that PLIMSOLL_KERAS_FILE names"]
+fn predictions_of_a_file() {
+    let path = std::env::var("PLIMSOLL_KERAS_FILE").unwrap();
+    let keras = keras::read(Path::new(&path), None).unwrap();
+    let found = run::predict_with(&keras, 2, false, |at, _| read(&keras, at));
+    println!("predictions {}", serde_json::to_string(&found).unwrap());
+}
