@@ -1,11 +1,11 @@
 //! What can be written on the command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll::Bytes;
 use plimsoll::memory::ALLOCATOR_NAMES;
 use plimsoll::tensorflow;
 use plimsoll::trace::Alignment;
 use plimsoll::train::{Loss, Optimizer};
+use plimsoll::{Bytes, MOST_PARTS};
 use std::path::PathBuf;
 
 /// Trains deep-learning models inside a memory budget, with a peak that is known before the first step.
@@ -55,7 +55,7 @@ pub struct Step {
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub batch: usize,
     /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as it takes]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_PARTS as i64))]
     pub micro_batches: Option<u32>,
     /// sgd, momentum, nesterov, rmsprop, adam or adamw [default: what the model's file was compiled with, or adam]
     #[arg(long, value_name = "NAME", value_parser = optimizer)]

@@ -8,7 +8,7 @@ use plimsoll::identify::{Identified, identify};
 use plimsoll::import::evidence::{self, EvidenceError};
 use plimsoll::import::oomlog::Log;
 use plimsoll::report::diagnosis::{self, Diagnosis, html, json, text};
-use plimsoll::{Bytes, Job, Prepared};
+use plimsoll::{Allow, Bytes, Job, Prepared, fit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -34,7 +34,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         true => println!("{:#}", findings.as_json()),
         false => println!("{}", findings.as_text()),
     }
-    Ok(ExitCode::from(u8::from(!findings.hints.is_empty())))
+    Ok(ExitCode::from(u8::from(findings.plans.values().any(Result::is_err))))
 }
 
 /// The model that ran, planned; none where it is not named.
@@ -69,8 +69,40 @@ struct Findings {
     skipped: u64,
     did_without: u64,
     prepared: Option<Prepared>,
-    /// What would make the plan fit, for each limit that it does not fit.
-    hints: BTreeMap<Bytes, String>,
+    /// For each limit that the step as it is does not fit, a plan that does, or what would make one fit.
+    plans: BTreeMap<Bytes, Result<Squeezed, String>>,
+}
+
+/// A plan that fits a limit because something is computed again or the batch is cut.
+struct Squeezed {
+    peak: Bytes,
+    extra_time: f64,
+    micro_batches: usize,
+}
+
+impl Squeezed {
+    fn as_json(&self) -> Value {
+        json!({"peak_bytes": self.peak, "extra_time_fraction": self.extra_time, "micro_batches": self.micro_batches})
+    }
+
+    fn explain(&self, limit: Bytes) -> String {
+        let parts = match self.micro_batches {
+            1 => String::new(),
+            parts => format!(" in {parts} micro-batches"),
+        };
+        let slower = 100.0 * self.extra_time;
+        format!(
+            "`plimsoll fit` makes it {}{parts}, which fits the limit of {limit}, for {slower:.0} % more time",
+            self.peak
+        )
+    }
+}
+
+fn squeezed(prepared: &Prepared, limit: Bytes) -> Result<Squeezed, String> {
+    let found = fit(&prepared.job, limit, Allow::default())
+        .map_err(|error| error.hint().unwrap_or_else(|| error.to_string()))?;
+    let (plan, extra_time) = (&found.prepared, found.extra_time());
+    Ok(Squeezed { peak: plan.peak(), extra_time, micro_batches: plan.job.micro_batches })
 }
 
 impl Findings {
@@ -78,16 +110,12 @@ impl Findings {
         let (skipped, did_without) = (log.skipped, log.did_without);
         let limits = log.dumps.iter().filter_map(|dump| dump.limit).map(|limit| limit.size());
         let limits: BTreeSet<Bytes> = limits.collect();
-        let hint = |prepared: &Prepared, limit: Bytes| {
-            let error = prepared.job.prepare_within(limit).err()?;
-            Some((limit, error.hint().unwrap_or_else(|| error.to_string())))
-        };
-        let hints = prepared.iter().flat_map(|prepared| {
+        let plans = prepared.iter().flat_map(|prepared| {
             let short = limits.iter().filter(|limit| prepared.peak() > **limit);
-            short.filter_map(|limit| hint(prepared, *limit))
+            short.map(|&limit| (limit, squeezed(prepared, limit)))
         });
-        let hints = hints.collect();
-        Self { diagnoses: diagnosis::diagnose(log), skipped, did_without, prepared, hints }
+        let plans = plans.collect();
+        Self { diagnoses: diagnosis::diagnose(log), skipped, did_without, prepared, plans }
     }
 
     fn as_text(&self) -> String {
@@ -134,9 +162,10 @@ impl Findings {
         let (name, batch, peak) = (&prepared.job.model.name, prepared.job.batch, prepared.peak());
         let head = format!("a planned step of {name} with batch {batch} needs {peak}");
         let Some(limit) = diagnosis.dump.limit.map(|limit| limit.size()) else { return head };
-        match self.hints.get(&limit) {
+        match self.plans.get(&limit) {
             None => format!("{head} and fits the limit of {limit}, headroom {}", limit.saturating_sub(peak)),
-            Some(hint) => format!("{head}, more than the limit of {limit}; {hint}"),
+            Some(Ok(squeezed)) => format!("{head}; {}", squeezed.explain(limit)),
+            Some(Err(hint)) => format!("{head}, more than the limit of {limit}; {hint}"),
         }
     }
 
@@ -148,12 +177,14 @@ impl Findings {
             json!({"chunk_bytes": known.bytes, "chunks": known.count, "exact": known.exact, "roles": roles, "values": known.values})
         };
         let limit = diagnosis.dump.limit.map(|limit| limit.size());
+        let squeezed = limit.and_then(|limit| self.plans.get(&limit));
         json!({
             "model": prepared.job.model.name,
             "batch": prepared.job.batch,
             "planned_peak_bytes": prepared.peak(),
-            "fits": limit.map(|limit| !self.hints.contains_key(&limit)),
-            "hint": limit.and_then(|limit| self.hints.get(&limit)),
+            "fits": limit.map(|limit| !matches!(self.plans.get(&limit), Some(Err(_)))),
+            "squeezed": squeezed.and_then(|plan| plan.as_ref().ok()).map(Squeezed::as_json),
+            "hint": squeezed.and_then(|plan| plan.as_ref().err()),
             "chunks": known.iter().map(row).collect::<Vec<_>>(),
         })
     }

@@ -86,8 +86,14 @@ fn a_model_names_the_chunks_and_a_plan_that_fits() {
         (&true.into(), &1.into(), &2.into())
     );
     assert_eq!(kernel["values"][0], "dense/kernel");
+    // Four times the batch fits, too, in micro-batches.
+    let large = json(&format!("{DUMPS}/cnn_small_b128_graph_40MB.stderr.gz --model cnn@32 --batch 512"), b"");
+    let model = &large["dumps"][0]["model"];
+    assert!(model["planned_peak_bytes"].as_u64().unwrap() > 40 << 20);
+    assert_eq!(model["fits"], true);
+    assert!(model["squeezed"]["peak_bytes"].as_u64().unwrap() <= 40 << 20);
     let output = plimsoll(
-        &format!("diagnose {DUMPS}/cnn_small_b128_graph_40MB.stderr.gz --model cnn@32 --batch 512"),
+        &format!("diagnose {DUMPS}/cnn_small_b128_graph_40MB.stderr.gz --model resnet20@32 --batch 512"),
         b"",
     );
     assert_eq!(output.status.code(), Some(1), "even planned it does not fit");

@@ -8,6 +8,7 @@ mod stages;
 
 pub use largest_batch::largest_batch;
 
+use crate::parts::MOST_PARTS;
 use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared, Remedy};
 use plimsoll_plan::Residents;
@@ -153,13 +154,13 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, accumulate: bool) -> Resu
     Ok(best.expect("the whole batch was tried"))
 }
 
-/// The fewest micro-batches that fit without computing anything again; as many as samples if none do.
+/// The fewest micro-batches that fit without computing anything again; as many as there may be if none do.
 fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
     let fits = |micro_batches: usize| {
         let job = Job { micro_batches, ..job.clone() };
         job.step_peak().is_ok_and(|peak| peak <= budget)
     };
-    let (mut low, mut high) = (1, job.batch);
+    let (mut low, mut high) = (1, job.batch.min(MOST_PARTS));
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if fits(middle) { high = middle } else { low = middle }

@@ -37,6 +37,7 @@ pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use fit::{Allow, Fit, Point, Stage, fit, largest_batch};
 pub use job::{Job, JobError};
 pub use over_budget::{OverBudget, Remedy};
+pub use parts::MOST_PARTS;
 pub use plan_file::{PartFile, PlanFile, PlanFileError};
 pub use prepared::{Evaluation, Part, Prepared, Updates};
 pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};

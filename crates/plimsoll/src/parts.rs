@@ -63,6 +63,9 @@ fn apply(
     engine.run(program)
 }
 
+/// The most parts a batch is cut into: beyond it a step takes so long that a smaller batch is meant.
+pub const MOST_PARTS: usize = 4096;
+
 /// So many parts whose sizes differ by one at most, larger ones first.
 pub(crate) fn sizes(total: usize, count: usize) -> Vec<usize> {
     let (least, more) = (total / count, total % count);

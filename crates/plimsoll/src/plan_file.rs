@@ -3,6 +3,7 @@
 //! A file holds the job in words, and for each micro-batch its graph and its plan. On reading, the model is lowered again; each graph must be
 //! proved to compute what the model does, and each plan is proved again. What cannot be proved does not run.
 
+use crate::parts::MOST_PARTS;
 use crate::prepared::Graphs;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::text;
@@ -130,7 +131,7 @@ impl PlanFile {
     pub fn prepare(&self, model: Model) -> Result<Prepared, JobError> {
         let damaged = |what, problem: String| PlanFileError::Damaged { what, problem };
         let loss = Loss::parse(&self.loss).ok_or_else(|| damaged("loss", format!("`{}`", self.loss)))?;
-        if self.micro_batches == 0 || self.micro_batches > self.batch.max(1) {
+        if self.micro_batches == 0 || self.micro_batches > self.batch.clamp(1, MOST_PARTS) {
             return Err(damaged("micro-batches", format!("{} of {}", self.micro_batches, self.batch)).into());
         }
         let job = Job {
