@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::inspect::{headline, job, refuse_idle_options};
 use crate::table::Table;
 use plimsoll::graph::Role;
-use plimsoll::{Allow, Bytes, Fit, Job, JobError, PlanFile, Prepared, fit, largest_batch};
+use plimsoll::{Allow, Bytes, Fit, Job, JobError, PlanFile, Prepared, fit_and_explore, largest_batch};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,8 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments, &job, &path);
     }
-    let mut found = search(&job, budget, arguments)?;
-    found.explore()?;
+    let found = search(&job, budget, arguments)?;
     PlanFile::new(&found.prepared, model, budget).write(&path).map_err(JobError::from)?;
     match arguments.step.json {
         true => println!("{:#}", as_json(&found, &path)),
@@ -45,7 +44,9 @@ fn search(job: &Job, budget: Bytes, arguments: &Arguments) -> Result<Fit, Failur
         if !(arguments.slowdown.is_finite() && arguments.slowdown >= 0.0) {
             return Err(Failure::usage("--slowdown must be a percentage such as 35", None));
         }
-        return Ok(largest_batch(job, budget, arguments.slowdown / 100.0)?);
+        let mut found = largest_batch(job, budget, arguments.slowdown / 100.0)?;
+        found.explore()?;
+        return Ok(found);
     }
     let may = |lever| arguments.allow.contains(&lever);
     let allow = Allow {
@@ -55,7 +56,7 @@ fn search(job: &Job, budget: Bytes, arguments: &Arguments) -> Result<Fit, Failur
         optimizer: may(Lever::Optimizer),
         batch: may(Lever::Batch),
     };
-    Ok(fit(job, budget, allow)?)
+    Ok(fit_and_explore(job, budget, allow)?)
 }
 
 /// `resnet50.plan.json` for `resnet50@224` and for `models/resnet50.keras`.

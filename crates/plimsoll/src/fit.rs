@@ -86,15 +86,43 @@ pub fn fit(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
     Ok(Fit { stages, advice, budget, changes, frontier: Vec::new(), prepared })
 }
 
+/// The same with the frontier, which is looked for at the same time.
+pub fn fit_and_explore(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
+    let (found, points) = std::thread::scope(|scope| {
+        let points = scope.spawn(|| points(job));
+        let found = fit(job, budget, allow);
+        (found, points.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let mut found = found?;
+    let made = &found.prepared.job;
+    match (made.batch, made.optimizer) == (job.batch, job.optimizer) {
+        true => found.add(points?),
+        false => found.explore()?,
+    }
+    Ok(found)
+}
+
+/// Plans of a step as a whole batch, from the plain one to those with much less memory.
+fn points(job: &Job) -> Result<Vec<Point>, JobError> {
+    let job = Job { micro_batches: 1, ..job.clone() };
+    let plain = job.prepare()?;
+    let (persistent, peak) = (plain.plan().persistent, plain.peak());
+    let budgets = FRONTIER.map(|share| Bytes(persistent.0 + (peak.0 - persistent.0) / 100 * share));
+    let mut points = vec![point(&plain)];
+    points.extend(job.frontier(&plain, &budgets));
+    Ok(points)
+}
+
 impl Fit {
     /// Looks at plans of the same step, as a whole batch, with less and more memory, and adds them to the frontier.
     pub fn explore(&mut self) -> Result<(), JobError> {
-        let job = Job { micro_batches: 1, ..self.prepared.job.clone() };
-        let plain = job.prepare()?;
-        let (persistent, peak) = (plain.plan().persistent, plain.peak());
-        let budgets = FRONTIER.map(|share| Bytes(persistent.0 + (peak.0 - persistent.0) / 100 * share));
-        let mut points = vec![point(&plain), point(&self.prepared)];
-        points.extend(job.frontier(&plain, &budgets));
+        let points = points(&self.prepared.job)?;
+        self.add(points);
+        Ok(())
+    }
+
+    fn add(&mut self, mut points: Vec<Point>) {
+        points.push(point(&self.prepared));
         points.sort_by(|a, b| a.peak.cmp(&b.peak).then(a.seconds.total_cmp(&b.seconds)));
         points.dedup_by_key(|point| point.peak);
         // What needs more memory and is not faster is not on the frontier.
@@ -105,7 +133,6 @@ impl Fit {
             is_faster
         });
         self.frontier = points;
-        Ok(())
     }
 
     /// The model as written.
@@ -138,20 +165,31 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, accumulate: bool) -> Resu
         counts.extend([enough.div_ceil(2), enough].into_iter().filter(|&count| count > 1));
         counts.dedup();
     }
-    let mut best: Option<Prepared> = None;
     let aim = if counts.len() > 1 { Aim::quickly_within(budget) } else { Aim::within(budget) };
-    for micro_batches in counts {
-        let job = Job { micro_batches, ..job.clone() };
-        let found = Prepared::new(&job, aim, &Residents::default())?;
-        let rank = |prepared: &Prepared| {
-            let over = prepared.peak().saturating_sub(budget);
-            (over, prepared.seconds())
-        };
+    let prepare = |micro_batches: usize| {
+        Prepared::new(&Job { micro_batches, ..job.clone() }, aim, &Residents::default())
+    };
+    let rank = |prepared: &Prepared| (prepared.peak().saturating_sub(budget), prepared.seconds());
+    let mut best: Option<Prepared> = None;
+    for found in side_by_side(counts, prepare) {
+        let found = found?;
         if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
             best = Some(found);
         }
     }
     Ok(best.expect("the whole batch was tried"))
+}
+
+/// Calls a function for each item on a thread of its own; the results stand in the order of the items.
+fn side_by_side<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
+    std::thread::scope(|scope| {
+        let act = &act;
+        let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(move || act(item))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, R>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
 }
 
 /// The fewest micro-batches that fit without computing anything again; as many as there may be if none do.

@@ -34,7 +34,7 @@ pub mod replay;
 mod trainer;
 
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
-pub use fit::{Allow, Fit, Point, Stage, fit, largest_batch};
+pub use fit::{Allow, Fit, Point, Stage, fit, fit_and_explore, largest_batch};
 pub use job::{Job, JobError};
 pub use over_budget::{OverBudget, Remedy};
 pub use parts::MOST_PARTS;

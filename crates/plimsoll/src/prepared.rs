@@ -80,7 +80,7 @@ pub(crate) struct Aim {
 
 impl Aim {
     /// How long to look for cheaper plans once there is one: a fraction of a second.
-    const EFFORT: u64 = 5_000_000;
+    const EFFORT: u64 = 1_000_000;
 
     pub(crate) const WHATEVER: Self = Self { budget: None, effort: 0 };
 

@@ -15,6 +15,9 @@ use std::collections::BinaryHeap;
 /// otherwise be looked at again and again.
 const CLOSE: f64 = 0.9;
 
+/// Which part of what is above the budget an item must have to matter: one in so many.
+const SMALL: u64 = 4000;
+
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -65,6 +68,8 @@ struct Searcher<'a> {
     problem: &'a Problem,
     scheduler: Scheduler<'a>,
     candidates: Vec<usize>,
+    /// Gaps of items that are too small to matter, such as the means of a normalization: looked at only if nothing else is enough.
+    small: Vec<usize>,
     budget: u64,
     tasks: u64,
     /// Bytes above the budget with everything held.
@@ -108,16 +113,19 @@ impl Ord for Move {
 impl<'a> Searcher<'a> {
     fn new(problem: &'a Problem, budget: u64, effort: u64) -> Self {
         let mut scheduler = Scheduler::new(problem);
-        let candidates = scheduler.candidates();
-        let held_excess = scheduler.sums(&scheduler.all_held(), budget).excess;
+        let held = scheduler.sums(&scheduler.all_held(), budget);
+        let least = held.floor.saturating_sub(budget) / SMALL;
+        let matters = |&gap: &usize| problem.items[scheduler.item(gap)].bytes > least;
+        let (candidates, small) = scheduler.candidates().into_iter().partition(matters);
         let tasks = (problem.tasks.len() + problem.updates.len()) as u64;
         Self {
             problem,
             scheduler,
             candidates,
+            small,
             budget,
             tasks: tasks.max(1),
-            held_excess,
+            held_excess: held.excess,
             effort,
             random: 0x9E37_79B9_7F4A_7C15,
         }
@@ -131,6 +139,10 @@ impl<'a> Searcher<'a> {
     /// Repairs, then holds again what there is room for.
     fn descend(&mut self, gaps: Vec<Gap>) -> Found {
         let mut found = self.repair(gaps);
+        if found.sums.excess > 0 && !self.small.is_empty() {
+            self.candidates.append(&mut self.small);
+            found = self.repair(found.gaps);
+        }
         self.hold_again(&mut found);
         found
     }
