@@ -52,7 +52,7 @@ pub struct Step {
     #[arg(value_name = "MODEL", required = true)]
     pub model: Option<String>,
     /// Samples in a step
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = batch)]
     pub batch: usize,
     /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as it takes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_PARTS as i64))]
@@ -480,6 +480,14 @@ pub struct Zoo {
 
 fn size(text: &str) -> Result<Bytes, String> {
     text.parse::<Bytes>().map_err(|error| format!("{error}\n  hint: write it like 512MiB, 2GB or 1.5GiB"))
+}
+
+/// The most samples in a step: which ones they are is noted beside the plan, so their number is bounded.
+const MOST_SAMPLES: usize = 1 << 24;
+
+fn batch(text: &str) -> Result<usize, String> {
+    let samples = text.parse::<usize>().ok().filter(|&samples| samples <= MOST_SAMPLES);
+    samples.ok_or_else(|| format!("it must be a number up to {MOST_SAMPLES}"))
 }
 
 fn alignment(text: &str) -> Result<Alignment, String> {
