@@ -533,3 +533,38 @@ fn options_of_another_framework_need_one() {
     fails("inspect cnn --as tensorflow --precision half", 2, &["no precision `half`", "mixed_float16"]);
     fails("inspect cnn --as pytorch", 2, &["pytorch", "tensorflow"]);
 }
+
+#[test]
+fn a_recipe_for_tensorflow_is_written_as_a_script_and_not_run_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, script) = (folder.path().join("mlp.plan.json"), folder.path().join("train.py"));
+    let (plan, script) = (plan.display(), script.display());
+    let found = json(&format!("fit transformer@32 --batch 16 --memory 300MiB --as tensorflow -o {plan}"));
+    assert_eq!((&found["fits"], &found["found"]["accumulate"]), (&true.into(), &1.into()));
+    assert!(found["found"]["needed_bytes"].as_u64() <= found["budget_bytes"].as_u64());
+    assert!(plimsoll(&format!("export {plan} --to tensorflow -o {script}")).status.success());
+    let text = std::fs::read_to_string(script.to_string()).unwrap();
+    assert!(text.contains("LIMIT_MIB = 300") && text.contains("L.MultiHeadAttention(8, 32)"), "{text}");
+    fails(&format!("train --plan {plan}"), 2, &["a plan for TensorFlow", "--to tensorflow"]);
+}
+
+#[test]
+fn a_plan_of_our_own_is_translated_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("cnn.plan.json").display().to_string();
+    json(&format!("fit cnn@32 --batch 64 --memory 200MiB -o {plan}"));
+    let output = plimsoll(&format!("export {plan} --to tensorflow -o -"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("LIMIT_MIB = 200") && text.contains("dataset.batch(64"), "{text}");
+    json(&format!("fit resnet20@32 --batch 64 --memory 60MiB -o {plan}"));
+    fails(&format!("export {plan} --to tensorflow -o -"), 1, &["no way", "--allow accumulate,precision"]);
+}
+
+#[test]
+fn what_tensorflow_cannot_be_told_is_refused() {
+    let step = "fit cnn@32 --batch 30 --memory 64MiB --as tensorflow";
+    fails(&format!("{step} --accumulate 4"), 2, &["cannot be cut into 4 equal parts"]);
+    fails(&format!("{step} --micro-batches 2"), 2, &["--accumulate"]);
+    fails("fit cnn@32 --batch 30 --memory 64MiB --growth on", 2, &["--as tensorflow"]);
+    fails("fit cnn@32 --batch 30 --memory 64MiB --allow precision", 2, &["float32"]);
+}

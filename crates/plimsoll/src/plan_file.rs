@@ -9,6 +9,7 @@ use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::text;
 use plimsoll_model::Model;
 use plimsoll_plan::{Options, Plan};
+use plimsoll_tensorflow::RecipeFile;
 use plimsoll_train::{Loss, Optimizer};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -62,6 +63,8 @@ pub enum PlanFileError {
     Io { path: String, error: std::io::Error },
     #[error("{path} is not a plan: {error}")]
     NotAPlan { path: String, error: serde_json::Error },
+    #[error("{path} is a plan for TensorFlow, not for Plimsoll")]
+    ForTensorFlow { path: String },
     #[error("{path} has the format {found}; this version reads {FORMAT}")]
     Format { path: String, found: u32 },
     #[error("the plan's {what} cannot be read: {problem}")]
@@ -119,6 +122,9 @@ impl PlanFile {
 
     /// Reads one from the bytes of a file; `name` is what errors call it.
     pub fn parse(bytes: &[u8], name: &str) -> Result<Self, PlanFileError> {
+        if RecipeFile::is_one(bytes) {
+            return Err(PlanFileError::ForTensorFlow { path: name.to_string() });
+        }
         let not_a_plan = |error| PlanFileError::NotAPlan { path: name.to_string(), error };
         let header: Header = serde_json::from_slice(bytes).map_err(not_a_plan)?;
         if header.format != FORMAT {
@@ -182,6 +188,9 @@ impl PlanFileError {
     pub fn hint(&self) -> String {
         match self {
             Self::Io { .. } => "plans are written by `plimsoll fit MODEL --memory SIZE -o FILE`".to_string(),
+            Self::ForTensorFlow { path } => {
+                format!("`plimsoll export {path} --to tensorflow -o train.py` writes its script")
+            }
             Self::NotAPlan { .. } | Self::Format { .. } | Self::Damaged { .. } | Self::OtherModel { .. } => {
                 "make it again with `plimsoll fit`".to_string()
             }
