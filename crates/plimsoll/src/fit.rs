@@ -181,7 +181,7 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, accumulate: bool) -> Resu
 }
 
 /// Calls a function for each item on a thread of its own; the results stand in the order of the items.
-fn side_by_side<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub(crate) fn side_by_side<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
     std::thread::scope(|scope| {
         let act = &act;
         let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(move || act(item))).collect();

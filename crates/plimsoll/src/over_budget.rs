@@ -1,7 +1,9 @@
 //! A plan that does not fit its budget: what is in the way, and what would help, each with a figure that was planned.
 
+use crate::fit::side_by_side;
+use crate::prepared::Aim;
 use crate::{Bytes, Job, Prepared};
-use plimsoll_plan::{Holding, Usage};
+use plimsoll_plan::{Holding, Residents, Usage};
 use plimsoll_train::Optimizer;
 
 /// A budget below what the plan needs.
@@ -67,27 +69,38 @@ impl OverBudget {
     }
 }
 
+/// How often the batch is halved in search of one that fits by computing values again.
+const HALVES: usize = 6;
+
+/// Changes that bring the peak down, each planned with values computed again where that is needed.
 fn remedies(job: &Job, budget: Bytes) -> Vec<Remedy> {
-    let mut remedies = Vec::new();
-    let mut consider = |change: String, job: &Job| {
-        if let Ok(peak) = job.step_peak() {
-            remedies.push(Remedy { change, peak, fits: peak <= budget });
-        }
-    };
-    if let Some(batch) = largest_batch(job, budget).or((job.batch > 1).then_some(1)) {
-        consider(format!("--batch {batch}"), &Job { batch, ..job.clone() });
-    }
+    let mut changes: Vec<(String, Job)> = Vec::new();
     let leaner = [Optimizer::parse("momentum"), Optimizer::parse("sgd")].into_iter().flatten();
     for optimizer in leaner.filter(|other| other.slots().len() < job.optimizer.slots().len()) {
-        consider(format!("--optimizer {optimizer}"), &Job { optimizer, ..job.clone() });
+        changes.push((format!("--optimizer {optimizer}"), Job { optimizer, ..job.clone() }));
     }
     if job.threads > 1 {
-        consider("--threads 1".to_string(), &Job { threads: 1, ..job.clone() });
+        changes.push(("--threads 1".to_string(), Job { threads: 1, ..job.clone() }));
     }
-    remedies
+    let least = largest_batch(job, budget).unwrap_or(1);
+    let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2));
+    let halves = halves.take_while(|&batch| batch > least).take(HALVES);
+    let batches: Vec<usize> = halves.chain([least]).collect();
+    let batches = batches.into_iter().filter(|&batch| batch < job.batch);
+    changes.extend(batches.map(|batch| (format!("--batch {batch}"), Job { batch, ..job.clone() })));
+    let planned = side_by_side(changes, |(change, job)| {
+        let made = Prepared::new(&job, Aim::quickly_within(budget), &Residents::default());
+        made.ok().map(|made| (job.batch, Remedy { change, peak: made.peak(), fits: made.peak() <= budget }))
+    });
+    let (batches, mut remedies): (Vec<_>, Vec<_>) =
+        planned.into_iter().flatten().partition(|(batch, _)| *batch < job.batch);
+    // The largest batch that fits says enough; if none does, a single sample shows how far off it is.
+    let batch = batches.iter().find(|(_, remedy)| remedy.fits).or(batches.last()).cloned();
+    remedies.splice(0..0, batch);
+    remedies.into_iter().map(|(_, remedy)| remedy).collect()
 }
 
-/// The largest smaller batch that fits. The peak grows with the batch, so halving the range finds it.
+/// The largest smaller batch that fits without computing anything again. The peak grows with the batch, so halving the range finds it.
 fn largest_batch(job: &Job, budget: Bytes) -> Option<usize> {
     let fits = |batch: usize| Job { batch, ..job.clone() }.step_peak().is_ok_and(|peak| peak <= budget);
     let (mut low, mut high) = (0, job.batch);
