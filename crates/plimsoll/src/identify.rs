@@ -5,10 +5,10 @@
 //! use plimsoll::model::zoo;
 //! use plimsoll::{Job, identify::identify};
 //!
-//! let log = oomlog::read(&b"ran out of memory trying to allocate 1.0KiB\n1 Chunks of size 65536 totalling 64.0KiB\n"[..])?;
+//! let log = oomlog::read(&b"ran out of memory trying to allocate 1.0KiB\n3 Chunks of size 25600 totalling 75.0KiB\n"[..])?;
 //! let prepared = Job::new(zoo::find("mlp@64")?, 32).prepare()?;
-//! let known = identify(&log.dumps[0], prepared.step.graph(), 10);
-//! assert_eq!((known[0].bytes.0, known[0].count), (65536, 1));
+//! let known = identify(&log.dumps[0], prepared.step().graph(), 10);
+//! assert_eq!((known[0].bytes.0, known[0].count), (25600, 3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
