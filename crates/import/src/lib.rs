@@ -9,4 +9,5 @@ pub mod pickle;
 mod protobuf;
 pub mod recording;
 pub mod snapshot;
+pub mod whole_file;
 pub mod xplane;

@@ -12,7 +12,7 @@ use crate::parts::MOST_PARTS;
 use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared, Remedy};
 use plimsoll_plan::Residents;
-use plimsoll_train::{Optimizer, sees_other_samples};
+use plimsoll_train::sees_other_samples;
 
 /// Levers whose use is up to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,11 +74,11 @@ const FRONTIER: [u64; 5] = [75, 55, 40, 30, 22];
 /// Finds the fastest plan for a job within a budget.
 pub fn fit(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
     let plain = job.prepare()?;
-    let (changed, changes) = change(job, &plain, budget, allow)?;
-    let prepared = match (changed, job.micro_batches) {
-        (Some(changed), _) => changed,
-        (None, 1) => fastest(job, &plain, budget, may_accumulate(&plain, allow))?.within(budget)?,
-        (None, _) => Prepared::new(job, Aim::within(budget), &Residents::default())?.within(budget)?,
+    let exact = exact(job, &plain, budget, allow)?;
+    let changed = if exact.peak() <= budget { None } else { change(job, budget, allow)? };
+    let (prepared, changes) = match changed {
+        Some((changed, text)) => (changed, Some(text)),
+        None => (exact.within(budget)?, None),
     };
     let changes = changes.or_else(|| batch_statistics(&prepared));
     let stages = stages::stages(job, &plain, &prepared)?;
@@ -206,26 +206,37 @@ fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
     high
 }
 
-/// If nothing exact fits: another optimizer, then a smaller batch, as far as they are allowed. Says what was changed.
-fn change(
-    job: &Job,
-    plain: &Prepared,
-    budget: Bytes,
-    allow: Allow,
-) -> Result<(Option<Prepared>, Option<String>), JobError> {
-    if !(allow.optimizer || allow.batch) || fits(job, plain, budget, allow)? {
-        return Ok((None, None));
+/// What fits without a change of numbers, or comes nearest to it.
+fn exact(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<Prepared, JobError> {
+    match job.micro_batches {
+        1 => fastest(job, plain, budget, may_accumulate(plain, allow)),
+        _ => Prepared::new(job, Aim::within(budget), &Residents::default()),
     }
+}
+
+/// Where nothing exact fits: another optimizer, then a smaller batch, as far as they are allowed. Says what was changed.
+fn change(job: &Job, budget: Bytes, allow: Allow) -> Result<Option<(Prepared, String)>, JobError> {
+    for (text, job) in changes(job, allow) {
+        let found = exact(&job, &job.prepare()?, budget, allow)?;
+        if found.peak() <= budget {
+            return Ok(Some((found, text)));
+        }
+    }
+    Ok(None)
+}
+
+/// Jobs with other numbers, the mildest change first, each with what is changed.
+fn changes(job: &Job, allow: Allow) -> Vec<(String, Job)> {
     let mut jobs = Vec::new();
     if allow.optimizer {
-        let leaner = leaner_optimizers(job).map(|optimizer| Job { optimizer, ..job.clone() });
+        let leaner = job.optimizer.leaner().map(|optimizer| Job { optimizer, ..job.clone() });
         jobs.extend(leaner.map(|job| (format!("the optimizer is {}", job.optimizer), job)));
     }
     if allow.batch {
         let lean = jobs.last().map_or(job, |(_, job)| job).clone();
-        let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2))
-            .take_while(|&batch| batch > 0);
-        for batch in halves.collect::<Vec<_>>() {
+        let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2));
+        // A micro-batch has at least one sample.
+        for batch in halves.take_while(|&batch| batch >= job.micro_batches.max(1)) {
             jobs.push((
                 format!("the batch has {batch} samples instead of {}", job.batch),
                 Job { batch, ..job.clone() },
@@ -236,24 +247,7 @@ fn change(
             }
         }
     }
-    for (text, job) in jobs {
-        let plain = job.prepare()?;
-        let found = fastest(&job, &plain, budget, may_accumulate(&plain, allow))?;
-        if found.peak() <= budget {
-            return Ok((Some(found), Some(text)));
-        }
-    }
-    Ok((None, None))
-}
-
-fn fits(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<bool, JobError> {
-    Ok(fastest(job, plain, budget, may_accumulate(plain, allow))?.peak() <= budget)
-}
-
-fn leaner_optimizers(job: &Job) -> impl Iterator<Item = Optimizer> {
-    let fewer = job.optimizer.slots().len();
-    let leaner = [Optimizer::parse("momentum"), Optimizer::parse("sgd")].into_iter().flatten();
-    leaner.filter(move |other| other.slots().len() < fewer)
+    jobs
 }
 
 fn batch_statistics(prepared: &Prepared) -> Option<String> {
@@ -279,7 +273,7 @@ fn advice(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Vec<Remed
         consider(text, &Job { micro_batches, ..job.clone() });
     }
     if !allow.optimizer {
-        for optimizer in leaner_optimizers(job) {
+        for optimizer in job.optimizer.leaner() {
             consider(format!("--allow optimizer: {optimizer}"), &Job { optimizer, ..job.clone() });
         }
     }

@@ -4,7 +4,6 @@ use crate::fit::side_by_side;
 use crate::prepared::Aim;
 use crate::{Bytes, Job, Prepared};
 use plimsoll_plan::{Holding, Residents, Usage};
-use plimsoll_train::Optimizer;
 
 /// A budget below what the plan needs.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -75,8 +74,7 @@ const HALVES: usize = 6;
 /// Changes that bring the peak down, each planned with values computed again where that is needed.
 fn remedies(job: &Job, budget: Bytes) -> Vec<Remedy> {
     let mut changes: Vec<(String, Job)> = Vec::new();
-    let leaner = [Optimizer::parse("momentum"), Optimizer::parse("sgd")].into_iter().flatten();
-    for optimizer in leaner.filter(|other| other.slots().len() < job.optimizer.slots().len()) {
+    for optimizer in job.optimizer.leaner() {
         changes.push((format!("--optimizer {optimizer}"), Job { optimizer, ..job.clone() }));
     }
     if job.threads > 1 {

@@ -7,11 +7,13 @@ use crate::parts::MOST_PARTS;
 use crate::prepared::Graphs;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::text;
+use plimsoll_import::whole_file;
 use plimsoll_model::Model;
 use plimsoll_plan::{Options, Plan};
 use plimsoll_tensorflow::RecipeFile;
 use plimsoll_train::{Loss, Optimizer};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::Path;
 
 /// The version of the form below.
@@ -101,16 +103,7 @@ impl PlanFile {
     pub fn write(&self, path: &Path) -> Result<(), PlanFileError> {
         let failed = |error| PlanFileError::Io { path: path.display().to_string(), error };
         let text = serde_json::to_string(self).expect("a plan is plain data");
-        let directory =
-            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = directory.join(format!(".{name}.{}", std::process::id()));
-        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-        if written.is_err() {
-            // What is half written is of no use; that it could not be removed either adds nothing.
-            let _ = std::fs::remove_file(&beside);
-        }
-        written.map_err(failed)
+        whole_file::write(path, |file| file.write_all(text.as_bytes())).map_err(failed)
     }
 
     /// Reads one.

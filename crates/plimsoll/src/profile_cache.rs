@@ -4,6 +4,7 @@
 //! calibration replaces it.
 
 use crate::calibrate::machine;
+use plimsoll_import::whole_file;
 use plimsoll_plan::Profile;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -77,7 +78,7 @@ impl ProfileCache {
     pub fn check_writable(&self) -> io::Result<()> {
         std::fs::create_dir_all(&self.directory)?;
         let probe = self.directory.join(format!("probe.{}.new", std::process::id()));
-        write_whole(&probe, "")?;
+        std::fs::write(&probe, "")?;
         std::fs::remove_file(probe)
     }
 
@@ -85,26 +86,15 @@ impl ProfileCache {
     pub fn store(&self, profile: &Profile) -> io::Result<PathBuf> {
         std::fs::create_dir_all(&self.directory)?;
         let path = self.path(profile.threads);
-        let draft = self.directory.join(format!("profile-{}.{}.new", profile.threads, std::process::id()));
         let text = serde_json::to_string_pretty(profile).expect("a profile is plain data");
-        let written = write_whole(&draft, &text).and_then(|()| std::fs::rename(&draft, &path));
-        if written.is_err() {
-            // Best effort: the error that is reported is the first.
-            let _ = std::fs::remove_file(&draft);
-        }
-        written.map(|()| path)
+        whole_file::write(&path, |file| file.write_all(text.as_bytes()))?;
+        Ok(path)
     }
 
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
-}
-
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = std::fs::File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 /// A relative `XDG_CACHE_HOME` is to be ignored, says the specification of these directories.

@@ -196,3 +196,14 @@ fn plans_on_disk_are_proved_again_and_other_models_refused() {
         assert!(PlanFile::read(&path).unwrap_err().to_string().contains("not a plan"));
     }
 }
+
+#[test]
+fn another_optimizer_leaves_the_micro_batches_as_they_were_asked_for() {
+    let job = Job { micro_batches: 2, ..Job::new(zoo::find("mlp@784").unwrap(), 32) };
+    let lean = Job { optimizer: Optimizer::Sgd, ..job.clone() };
+    let budget = lean.prepare().unwrap().peak();
+    let allow = Allow { whole: true, optimizer: true, ..Allow::default() };
+    let found = fit(&job, budget, allow).unwrap();
+    assert_eq!((found.prepared.job.micro_batches, found.prepared.job.optimizer), (2, Optimizer::Sgd));
+    assert!(found.prepared.peak() <= budget && found.changes.is_some());
+}

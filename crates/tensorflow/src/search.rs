@@ -140,9 +140,7 @@ fn batches(written: &Recipe, allow: Allow) -> Vec<usize> {
 
 fn optimizers(written: &Recipe, allow: Allow) -> Vec<Optimizer> {
     let own = written.setup.optimizer;
-    let leaner = ["momentum", "sgd"].into_iter().filter_map(Optimizer::parse);
-    let leaner = leaner.filter(|other| allow.optimizer && other.slots().len() < own.slots().len());
-    std::iter::once(own).chain(leaner).collect()
+    std::iter::once(own).chain(own.leaner().filter(|_| allow.optimizer)).collect()
 }
 
 fn precisions(written: &Recipe, allow: Allow) -> Vec<Precision> {

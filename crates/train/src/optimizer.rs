@@ -109,6 +109,12 @@ impl Optimizer {
         }
     }
 
+    /// Optimizers that remember less, the nearest first.
+    pub fn leaner(self) -> impl Iterator<Item = Self> {
+        let leaner = [Self::Momentum { momentum: 0.9 }, Self::Sgd];
+        leaner.into_iter().filter(move |other| other.slots().len() < self.slots().len())
+    }
+
     /// The name of a slot of a parameter, such as `adam/m/dense/kernel`.
     pub fn slot_name(self, slot: &str, parameter: &str) -> String {
         format!("{}/{slot}/{parameter}", self.name())

@@ -4,9 +4,11 @@ use crate::arguments::{Fit as Arguments, Lever};
 use crate::failure::Failure;
 use crate::inspect::{growth, setup};
 use crate::table::Table;
+use plimsoll::import::whole_file;
 use plimsoll::tensorflow::{Allow, Needs, Recipe, RecipeFile, Search, Trial, search};
 use plimsoll::{Bytes, Job, JobError};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -21,7 +23,7 @@ pub fn run(arguments: &Arguments, job: &Job, path: &Path) -> Result<ExitCode, Fa
     });
     if let Some(file) = &file {
         let text = serde_json::to_string_pretty(file).expect("a recipe is plain data");
-        std::fs::write(path, text)
+        whole_file::write(path, |file| file.write_all(text.as_bytes()))
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display()), None))?;
     }
     match arguments.step.json {

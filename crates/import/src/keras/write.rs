@@ -6,6 +6,7 @@
 use super::document::Kind;
 use super::weights::is_count;
 use super::{Keras, KerasError, Weight};
+use crate::whole_file;
 use hdf5_pure::AttrValue;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -52,22 +53,13 @@ pub(super) fn write(
         true => add_legacy_names(keras, &mut root)?,
         false => keras.counts.iter().for_each(|path| root.insert(path, count(keras, path))),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = write_file(keras, &beside, root, legacy).and_then(|()| Ok(std::fs::rename(&beside, path)?));
-    if written.is_err() {
-        // What is half written is of no use; that it could not be removed either adds nothing.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
+    whole_file::write(path, |file| fill(keras, file, root, legacy))
 }
 
-fn write_file(keras: &Keras, path: &Path, root: Group, legacy: bool) -> Result<(), KerasError> {
+fn fill(keras: &Keras, file: &mut BufWriter<File>, root: Group, legacy: bool) -> Result<(), KerasError> {
     let failed = |error: hdf5_pure::Error| KerasError::Write(error.to_string());
-    let mut file = BufWriter::new(File::create(path)?);
     if legacy {
-        root.to_file().finish_to(&mut file).map_err(failed)?;
-        return Ok(file.flush()?);
+        return root.to_file().finish_to(file).map(drop).map_err(failed);
     }
     let broken = |error: zip::result::ZipError| KerasError::Write(error.to_string());
     let mut zip = ZipWriter::new(file);
@@ -80,7 +72,7 @@ fn write_file(keras: &Keras, path: &Path, root: Group, legacy: bool) -> Result<(
     }
     zip.start_file("model.weights.h5", options).map_err(broken)?;
     root.to_file().finish_to(&mut zip).map_err(failed)?;
-    Ok(zip.finish().map_err(broken)?.flush()?)
+    zip.finish().map(drop).map_err(broken)
 }
 
 /// A count as the file has it, or 0.

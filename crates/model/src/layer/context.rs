@@ -123,6 +123,14 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Refuses what is no share that can be dropped.
+    pub fn check_rate(&self, rate: f32, value: ValueId) -> Result<(), ShapeError> {
+        match (0.0..1.0).contains(&rate) {
+            true => Ok(()),
+            false => Err(self.refusal(&[value], format!("the rate {rate} is not in [0, 1)"))),
+        }
+    }
+
     /// A product of settings that may be absurdly large.
     pub fn product(&self, factors: &[usize]) -> Result<usize, ShapeError> {
         let product = factors.iter().try_fold(1usize, |product, &factor| product.checked_mul(factor));

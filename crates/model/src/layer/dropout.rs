@@ -42,9 +42,7 @@ impl Dropout {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        if !(0.0..1.0).contains(&self.rate) {
-            return Err(at.refusal(&[x.value], format!("the rate {} is not in [0, 1)", self.rate)));
-        }
+        at.check_rate(self.rate, x.value)?;
         if !at.is_training() || self.rate == 0.0 {
             return Ok(x);
         }
