@@ -8,7 +8,7 @@ use crate::eager::Shortage;
 use crate::kernels::{Call, Input, KernelError, cpu};
 use crate::program::{BoundStep, Guard, Program};
 use plimsoll_graph::{ElementType, Graph, OpId, Source, ValueId};
-use plimsoll_memory::{Arena, Device, OutOfMemory};
+use plimsoll_memory::{Device, HostArena, OutOfMemory};
 use plimsoll_plan::{Plan, VerifiedPlan, bytes_of};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Recorder, Time, Trace};
 
@@ -57,7 +57,7 @@ pub enum StepError {
 pub struct Executor {
     // Programs hold addresses inside the arena, so they are dropped first: fields drop in the order they stand in.
     programs: Vec<Program>,
-    arena: Arena,
+    arena: HostArena,
     pool: rayon::ThreadPool,
     settings: Settings,
     high_water: Bytes,
@@ -67,7 +67,8 @@ pub struct Executor {
 impl Executor {
     /// Maps an arena on the device and starts the pool.
     pub fn new(device: &Device, who: &str, capacity: Bytes, settings: Settings) -> Result<Self, OutOfMemory> {
-        let arena = device.arena(who, capacity)?;
+        let arena = device.arena(who, capacity, None)?;
+        let arena = arena.into_host().expect("kernels of the CPU work in the memory of the host");
         let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build();
         let pool = pool.expect("the operating system gives us threads");
         pool.broadcast(|_| cpu::prepare_thread());
@@ -301,7 +302,7 @@ fn record_frees(recording: &mut Trace, step: &BoundStep, time: usize) {
 }
 
 /// Overwrites what this step was the last to touch, except what must survive the run.
-fn poison(arena: &mut Arena, plan: &Plan, step: &BoundStep) {
+fn poison(arena: &mut HostArena, plan: &Plan, step: &BoundStep) {
     for &id in &step.frees {
         let buffer = plan.buffer(id);
         let survives = buffer.role.is_persistent() || buffer.live.end as usize == plan.order.len();

@@ -7,7 +7,7 @@
 
 use crate::kernels::{Input, Output};
 use plimsoll_graph::{Graph, Op, OpId, OpKind, Phase, Source, TensorType, ValueId};
-use plimsoll_memory::Arena;
+use plimsoll_memory::HostArena;
 use plimsoll_plan::{BufferId, Plan, VerifiedPlan, bytes_of, labels};
 use plimsoll_trace::{Bytes, Trace};
 
@@ -48,7 +48,7 @@ impl Program {
     ///
     /// # Panics
     /// If the arena is smaller than the plan's peak.
-    pub(crate) fn bind(plan: VerifiedPlan, arena: &mut Arena, watched: &[ValueId]) -> Self {
+    pub(crate) fn bind(plan: VerifiedPlan, arena: &mut HostArena, watched: &[ValueId]) -> Self {
         let mut steps: Vec<BoundStep> = Vec::with_capacity(plan.plan().order.len());
         for (index, &id) in plan.plan().order.iter().enumerate() {
             steps.push(bind_step(&plan, arena, index, id, watched));
@@ -63,7 +63,7 @@ impl Program {
 
 fn bind_step(
     plan: &VerifiedPlan,
-    arena: &mut Arena,
+    arena: &mut HostArena,
     index: usize,
     id: OpId,
     watched: &[ValueId],

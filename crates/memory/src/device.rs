@@ -5,7 +5,7 @@
 
 use crate::books::{Books, Entry, Figures, Ticket};
 use crate::physical::ShareId;
-use crate::piece::Piece;
+use crate::piece::{Page, Piece, page_lengths};
 use crate::reserve::Reserve;
 use crate::{
     Arena, DeviceError, FreeBlocks, Holder, Host, Mapping, OutOfMemory, PhysicalDevice, Share, Statistics,
@@ -104,9 +104,17 @@ impl Device {
         self.books().figures(self.growth())
     }
 
-    /// An arena of exactly this capacity for somebody, or why there is none.
-    pub fn arena(&self, who: &str, capacity: Bytes) -> Result<Arena, OutOfMemory> {
-        self.take(who, capacity).map(Arena::new)
+    /// An arena of exactly this capacity for somebody, in pages of this size if there is one; or why there is none.
+    ///
+    /// # Panics
+    /// If the page size is zero.
+    pub fn arena(&self, who: &str, capacity: Bytes, page: Option<Bytes>) -> Result<Arena, OutOfMemory> {
+        self.take(who, capacity, page).map(Arena::new)
+    }
+
+    /// Whether its memory is the host's and has addresses; it is asked by mapping nothing.
+    pub fn is_host(&self) -> bool {
+        self.take("nobody", Bytes::ZERO, None).is_ok_and(|piece| piece.is_host())
     }
 
     /// Gives it another limit, also while it is in use: more if the physical device leaves it, less if it holds no more than that.
@@ -148,18 +156,22 @@ impl Device {
     }
 
     /// So many bytes for somebody, if the limit leaves them.
-    pub(crate) fn take(&self, who: &str, bytes: Bytes) -> Result<Piece, OutOfMemory> {
+    pub(crate) fn take(&self, who: &str, bytes: Bytes, page: Option<Bytes>) -> Result<Piece, OutOfMemory> {
+        let page = page.unwrap_or(Bytes(u64::MAX));
+        assert!(page > Bytes::ZERO, "a page has bytes");
         let mut books = self.books();
         if bytes > books.limit.saturating_sub(books.in_use()) {
             return Err(self.refuse(&books, who, bytes, None));
         }
-        let (mapping, start) = match self.growth() {
-            Growth::On => self.map(&books, who, bytes)?,
-            Growth::Off => self.cut(&mut books, who, bytes)?,
+        let (pages, place) = match self.growth() {
+            Growth::On => (self.map(&books, who, bytes, page)?, None),
+            Growth::Off => {
+                let place = self.cut(&mut books, who, bytes)?;
+                (pages_of(&place, bytes, page), Some(place))
+            }
         };
-        let place = (self.growth() == Growth::Off).then(|| (mapping.clone(), start));
         let ticket = books.enter(Entry { holder: Holder { who: who.to_string(), bytes }, place });
-        Ok(Piece { mapping: Some(mapping), start, bytes, device: self.clone(), ticket })
+        Ok(Piece { pages, page, bytes, device: self.clone(), ticket })
     }
 
     pub(crate) fn give_back(&self, ticket: Ticket) {
@@ -171,11 +183,14 @@ impl Device {
         }
     }
 
-    /// A mapping of its own.
-    fn map(&self, books: &Books, who: &str, bytes: Bytes) -> Result<(Arc<Mapping>, Offset), OutOfMemory> {
-        let mapping = self.state.physical.hardware().map(bytes);
-        let mapping = mapping.map_err(|error| self.refuse(books, who, bytes, Some(error.to_string())))?;
-        Ok((Arc::new(mapping), Offset::START))
+    /// A mapping for each page; all or none.
+    fn map(&self, books: &Books, who: &str, bytes: Bytes, page: Bytes) -> Result<Vec<Page>, OutOfMemory> {
+        let map = |length: Bytes| {
+            let mapping = self.state.physical.hardware().map(length);
+            let mapping = mapping.map_err(|error| self.refuse(books, who, bytes, Some(error.to_string())))?;
+            Ok(Page { mapping: Arc::new(mapping), start: Offset::START })
+        };
+        page_lengths(bytes, page).map(map).collect()
     }
 
     /// A part of what is reserved.
@@ -241,6 +256,17 @@ impl Device {
         // A panic elsewhere cannot leave the books half written: nothing that changes them can panic in between.
         self.state.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The pages of a part of a reserve, one after another.
+fn pages_of((mapping, start): &(Arc<Mapping>, Offset), bytes: Bytes, page: Bytes) -> Vec<Page> {
+    let mut next = *start;
+    let cut = |length: Bytes| {
+        let start = next;
+        next = next + length;
+        Page { mapping: mapping.clone(), start }
+    };
+    page_lengths(bytes, page).map(cut).collect()
 }
 
 impl Drop for State {

@@ -32,7 +32,8 @@ pub struct HostRegions {
 }
 
 impl HostRegions {
-    /// No regions yet, on a device whose limit they share with everything else it holds.
+    /// No regions yet, on a device whose limit they share with everything else it holds. Its memory must be the host's
+    /// ([`Device::is_host`]).
     pub fn new(device: &Device) -> Self {
         Self::named(device, "an allocator's region")
     }
@@ -90,7 +91,8 @@ impl HostRegions {
 
 impl Regions for HostRegions {
     fn reserve(&mut self, bytes: Bytes) -> Option<RegionId> {
-        let piece = self.device.take(&self.who, bytes).ok()?;
+        let piece = self.device.take(&self.who, bytes, None).ok()?;
+        assert!(piece.is_host(), "{} is not on the host", self.device.name());
         let id = RegionId(self.next);
         self.next += 1;
         self.changes += 1;
@@ -130,7 +132,7 @@ mod tests {
     fn regions_are_separate_memory_and_share_the_limit() {
         let device = Device::host(Bytes::mib(4));
         let mut regions = HostRegions::new(&device);
-        let arena = device.arena("somebody else", Bytes::mib(1)).unwrap();
+        let arena = device.arena("somebody else", Bytes::mib(1), None).unwrap();
         assert_eq!((regions.limit(), regions.reserved()), (Bytes::mib(3), Bytes::ZERO));
         let [first, second] = [1, 2].map(|mib| regions.reserve(Bytes::mib(mib)).unwrap());
         assert_ne!(first, second);

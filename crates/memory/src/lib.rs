@@ -13,10 +13,10 @@
 //! let parts = host.split(&[first, second], Growth::On)?;
 //! assert_eq!(parts[1].name(), "host:1");
 //!
-//! let arena = parts[0].arena("weights", Bytes::mib(6))?;
-//! assert!(parts[0].arena("more", Bytes::mib(3)).is_err());
+//! let arena = parts[0].arena("weights", Bytes::mib(6), None)?;
+//! assert!(parts[0].arena("more", Bytes::mib(3), None).is_err());
 //! parts[0].resize(Bytes::mib(9))?;
-//! assert!(parts[0].arena("more", Bytes::mib(3)).is_ok());
+//! assert!(parts[0].arena("more", Bytes::mib(3), None).is_ok());
 //! assert!(parts[0].resize(Bytes::mib(5)).is_err(), "weights are in the way");
 //! # drop(arena);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,12 +44,12 @@ pub use allocator::{
     Refusal, RegionId, Regions, Shared, Simulated, Statistics, Torch, TorchOptions, UnknownAllocator,
     by_name,
 };
-pub use arena::Arena;
+pub use arena::{Arena, HostArena};
 pub use books::Figures;
 pub use device::{Device, Growth};
 pub use device_error::DeviceError;
 pub use devices::Devices;
-pub use hardware::Hardware;
+pub use hardware::{Hardware, Memory};
 pub use host::{Cgroup, Host, HostMemory};
 pub use host_regions::HostRegions;
 pub use mapping::Mapping;

@@ -178,7 +178,7 @@ mod tests {
     fn what_a_device_holds_keeps_its_share() {
         let host = host(10);
         let device = host.logical("one", Bytes::mib(8), Growth::On).unwrap();
-        let arena = device.arena("a", Bytes::mib(1)).unwrap();
+        let arena = device.arena("a", Bytes::mib(1), None).unwrap();
         drop(device);
         assert_eq!(host.unassigned(), Bytes::mib(2));
         drop(arena);

@@ -39,7 +39,7 @@ impl Reserve {
         let range = place.start..end;
         let used_before = self.untouched.min(end).saturating_sub(range.start);
         // SAFETY: the range was free, so nobody holds a reference into it.
-        unsafe { self.mapping.clear(Offset(range.start), Bytes(used_before)) };
+        unsafe { self.mapping.zero(Offset(range.start), Bytes(used_before)) };
         self.untouched = self.untouched.max(end);
         self.returned = self.returned.iter().flat_map(|returned| without(returned, &range)).collect();
         self.taken.insert(range.start, range.end);
@@ -138,7 +138,7 @@ mod tests {
         let (mapping, first) = reserve.take(Bytes(GRANULE)).unwrap();
         let (_, second) = reserve.take(Bytes(GRANULE)).unwrap();
         // SAFETY: nobody else looks at the range.
-        unsafe { mapping.pointer(second).write_bytes(7, GRANULE as usize) };
+        unsafe { mapping.pointer(second).unwrap().write_bytes(7, GRANULE as usize) };
         reserve.give_back(first);
         assert_eq!(reserve.release(), Bytes(3 * GRANULE));
         assert_eq!((reserve.reserved(), reserve.release()), (Bytes(GRANULE), Bytes::ZERO));
@@ -146,6 +146,6 @@ mod tests {
         assert_eq!(start(reserve.take(Bytes(2 * GRANULE))), Some(0));
         assert_eq!(reserve.reserved(), Bytes(2 * GRANULE));
         // SAFETY: nobody else looks at the range.
-        assert_eq!(unsafe { mapping.pointer(second).read() }, 0);
+        assert_eq!(unsafe { mapping.pointer(second).unwrap().read() }, 0);
     }
 }

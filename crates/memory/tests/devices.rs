@@ -22,21 +22,21 @@ fn holder(who: &str, mib: u64) -> Holder {
 fn the_limit_holds_and_memory_comes_back() {
     for growth in [Growth::On, Growth::Off] {
         let device = device(4, growth);
-        let first = device.arena("first", Bytes::mib(3)).unwrap();
-        let refused = device.arena("second", Bytes::mib(2)).unwrap_err();
+        let first = device.arena("first", Bytes::mib(3), None).unwrap();
+        let refused = device.arena("second", Bytes::mib(2), None).unwrap_err();
         assert_eq!((refused.free(), refused.requested), (Bytes::mib(1), Bytes::mib(2)));
         assert_eq!(refused.holders, [holder("first", 3)]);
         assert!(refused.hint().contains("1.00 MiB"), "{}", refused.hint());
         drop(first);
         assert_eq!(device.in_use(), Bytes::ZERO);
-        device.arena("second", Bytes::mib(2)).unwrap();
+        device.arena("second", Bytes::mib(2), None).unwrap();
     }
 }
 
 #[test]
 fn who_holds_what_is_told_apart_at_equal_sizes() {
     let device = device(4, Growth::On);
-    let [_a, b, _c] = ["a", "b", "c"].map(|who| device.arena(who, Bytes::mib(1)).unwrap());
+    let [_a, b, _c] = ["a", "b", "c"].map(|who| device.arena(who, Bytes::mib(1), None).unwrap());
     drop(b);
     assert_eq!(device.holders(), [holder("a", 1), holder("c", 1)]);
 }
@@ -44,9 +44,9 @@ fn who_holds_what_is_told_apart_at_equal_sizes() {
 #[test]
 fn absurd_requests_are_refused() {
     let device = Device::host(Bytes(u64::MAX));
-    let refused = device.arena("greedy", Bytes(1 << 60)).unwrap_err();
+    let refused = device.arena("greedy", Bytes(1 << 60), None).unwrap_err();
     assert!(refused.system.is_some());
-    let refused = Device::host(Bytes::mib(1)).arena("greedy", Bytes(u64::MAX)).unwrap_err();
+    let refused = Device::host(Bytes::mib(1)).arena("greedy", Bytes(u64::MAX), None).unwrap_err();
     assert_eq!((refused.system.is_none(), refused.requested), (true, Bytes(u64::MAX)));
 }
 
@@ -54,28 +54,41 @@ fn absurd_requests_are_refused() {
 fn growth_decides_what_is_reserved_and_the_limit_holds_either_way() {
     let [growing, whole] = [Growth::On, Growth::Off].map(|growth| device(8, growth));
     assert_eq!([growing.reserved(), whole.reserved()], [Bytes::ZERO, Bytes::mib(8)]);
-    let arenas = [&growing, &whole].map(|device| device.arena("a", Bytes::mib(3)).unwrap());
+    let arenas = [&growing, &whole].map(|device| device.arena("a", Bytes::mib(3), None).unwrap());
     assert_eq!([growing.reserved(), whole.reserved()], [Bytes::mib(3), Bytes::mib(8)]);
     assert_eq!([growing.in_use(), whole.in_use()], [Bytes::mib(3); 2]);
     for device in [&growing, &whole] {
-        assert!(device.arena("b", Bytes::mib(6)).is_err());
+        assert!(device.arena("b", Bytes::mib(6), None).is_err());
     }
     drop(arenas);
     assert_eq!([growing.reserved(), whole.reserved()], [Bytes::ZERO, Bytes::mib(8)]);
 }
 
 #[test]
+fn an_arena_in_pages_is_one_holder_and_counts_its_bytes_once() {
+    for growth in [Growth::On, Growth::Off] {
+        let device = device(1, growth);
+        let arena = device.arena("in pages", Bytes(1 << 20), Some(Bytes(768))).unwrap();
+        assert_eq!((arena.pages(), arena.capacity()), (1366, Bytes::mib(1)));
+        assert_eq!(device.holders(), [holder("in pages", 1)]);
+        assert!(device.arena("more", Bytes(1), None).is_err());
+        drop(arena);
+        assert_eq!((device.in_use(), device.figures().largest_free), (Bytes::ZERO, Bytes::mib(1)));
+    }
+}
+
+#[test]
 fn pieces_of_one_region_do_not_overlap_and_start_as_zeros() {
     let device = device(4, Growth::Off);
     let mut regions = HostRegions::new(&device);
-    let mut arena = device.arena("arena", Bytes::mib(1)).unwrap();
+    let mut arena = device.arena("arena", Bytes::mib(1), None).unwrap().into_host().unwrap();
     arena.bytes_mut(Offset::START, Bytes::mib(1)).fill(1);
     let region = regions.reserve(Bytes::mib(2)).unwrap();
     let address = Address { region, offset: Offset::START };
     regions.bytes_mut(address, Bytes::mib(2)).fill(2);
     assert!(arena.bytes(Offset::START, Bytes::mib(1)).iter().all(|byte| *byte == 1));
     drop(arena);
-    let again = device.arena("again", Bytes::mib(1)).unwrap();
+    let again = device.arena("again", Bytes::mib(1), None).unwrap().into_host().unwrap();
     assert!(again.bytes(Offset::START, Bytes::mib(1)).iter().all(|byte| *byte == 0));
     assert!(regions.bytes(address, Bytes::mib(2)).iter().all(|byte| *byte == 2));
 }
@@ -83,11 +96,11 @@ fn pieces_of_one_region_do_not_overlap_and_start_as_zeros() {
 #[test]
 fn memory_that_is_free_in_pieces_is_refused_with_the_largest_piece() {
     let device = device(4, Growth::Off);
-    let [a, _b, c, _d] = ["a", "b", "c", "d"].map(|who| device.arena(who, Bytes::mib(1)).unwrap());
+    let [a, _b, c, _d] = ["a", "b", "c", "d"].map(|who| device.arena(who, Bytes::mib(1), None).unwrap());
     drop((a, c));
     let figures = device.figures();
     assert_eq!((figures.largest_free, figures.fragmentation()), (Bytes::mib(1), 0.5));
-    let refused = device.arena("e", Bytes::mib(2)).unwrap_err();
+    let refused = device.arena("e", Bytes::mib(2), None).unwrap_err();
     assert_eq!((refused.free(), refused.largest_free()), (Bytes::mib(2), Some(Bytes::mib(1))));
     assert!(refused.hint().contains("in pieces"), "{}", refused.hint());
 }
@@ -118,11 +131,11 @@ fn a_device_in_use_can_be_resized() {
         let host = host(16);
         let other = host.logical("other", Bytes::mib(4), Growth::On).unwrap();
         let device = host.logical("mine", Bytes::mib(4), growth).unwrap();
-        let mut arena = device.arena("weights", Bytes::mib(3)).unwrap();
+        let mut arena = device.arena("weights", Bytes::mib(3), None).unwrap().into_host().unwrap();
         arena.bytes_mut(Offset::START, Bytes::mib(3)).fill(9);
         device.resize(Bytes::mib(12)).unwrap();
         assert_eq!((device.limit(), host.unassigned()), (Bytes::mib(12), Bytes::ZERO));
-        let more = device.arena("more", Bytes::mib(8)).unwrap();
+        let more = device.arena("more", Bytes::mib(8), None).unwrap();
 
         let refused = device.resize(Bytes::mib(13)).unwrap_err();
         let DeviceError::TooMuch { shares, wanted, .. } = &refused else { panic!("{refused}") };
@@ -136,7 +149,7 @@ fn a_device_in_use_can_be_resized() {
         drop(more);
         device.resize(Bytes::mib(3)).unwrap();
         assert_eq!((device.reserved(), host.unassigned()), (Bytes::mib(3), Bytes::mib(9)));
-        assert!(device.arena("more", Bytes(1)).is_err());
+        assert!(device.arena("more", Bytes(1), None).is_err());
         assert!(arena.bytes(Offset::START, Bytes::mib(3)).iter().all(|byte| *byte == 9));
         assert_eq!(device.resize(Bytes::ZERO), Err(DeviceError::Empty { name: "mine".to_string() }));
         drop(other);
@@ -147,10 +160,10 @@ fn a_device_in_use_can_be_resized() {
 #[test]
 fn after_a_shrink_no_more_than_the_limit_stays_reserved() {
     let device = device(8, Growth::Off);
-    let keep = device.arena("keep", Bytes::mib(1)).unwrap();
+    let keep = device.arena("keep", Bytes::mib(1), None).unwrap();
     device.resize(Bytes::mib(3)).unwrap();
     for mib in [2, 1, 2] {
-        let arena = device.arena("short", Bytes::mib(mib)).unwrap();
+        let arena = device.arena("short", Bytes::mib(mib), None).unwrap();
         assert!(device.reserved() <= device.limit(), "{:?}", device.figures());
         drop(arena);
     }

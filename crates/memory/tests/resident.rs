@@ -22,7 +22,7 @@ fn memory_that_is_not_in_use_goes_back_to_the_system() {
     let now = |wanted: Bytes, when: &str| near(resident().unwrap(), before + wanted, when);
 
     let growing = host.logical("growing", Bytes::mib(64), Growth::On).unwrap();
-    let mut arena = growing.arena("arena", Bytes::mib(32)).unwrap();
+    let mut arena = growing.arena("arena", Bytes::mib(32), None).unwrap().into_host().unwrap();
     now(Bytes::ZERO, "nothing was touched");
     arena.bytes_mut(Offset::START, Bytes::mib(32)).fill(1);
     let mut regions = HostRegions::new(&growing);
@@ -36,8 +36,8 @@ fn memory_that_is_not_in_use_goes_back_to_the_system() {
 
     let whole = host.logical("whole", Bytes::mib(64), Growth::Off).unwrap();
     now(Bytes::mib(64), "reserved at once");
-    let mut kept = whole.arena("kept", Bytes::mib(8)).unwrap();
-    let dropped = whole.arena("dropped", Bytes::mib(24)).unwrap();
+    let mut kept = whole.arena("kept", Bytes::mib(8), None).unwrap().into_host().unwrap();
+    let dropped = whole.arena("dropped", Bytes::mib(24), None).unwrap();
     kept.bytes_mut(Offset::START, Bytes::mib(8)).fill(5);
     drop(dropped);
     now(Bytes::mib(64), "dropping keeps the reserve");
@@ -46,13 +46,13 @@ fn memory_that_is_not_in_use_goes_back_to_the_system() {
     now(Bytes::mib(8), "released around what is in use");
     assert!(kept.bytes(Offset::START, Bytes::mib(8)).iter().all(|byte| *byte == 5));
 
-    let mut again = whole.arena("again", Bytes::mib(40)).unwrap();
+    let mut again = whole.arena("again", Bytes::mib(40), None).unwrap().into_host().unwrap();
     again.bytes_mut(Offset::START, Bytes::mib(40)).fill(6);
     now(Bytes::mib(48), "taken again after a release");
     drop((kept, again));
     assert_eq!(whole.release(), Bytes::mib(48));
     now(Bytes::ZERO, "all of it");
-    let back = whole.arena("back", Bytes::mib(1)).unwrap();
+    let back = whole.arena("back", Bytes::mib(1), None).unwrap();
     assert_eq!(whole.reserved(), Bytes::mib(64));
     now(Bytes::mib(64), "reserved at once again");
     drop((back, whole));
