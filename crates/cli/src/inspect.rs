@@ -147,7 +147,7 @@ fn as_text(prepared: &Prepared, usage: &Usage, arguments: &Inspect) -> String {
 
 /// The peak without the levers, then with each of them.
 fn levers(prepared: &Prepared) -> String {
-    let as_written = Options { in_place: false, update_when_ready: false, ..prepared.job.options };
+    let as_written = Options { in_place: false, update_when_ready: false };
     let ready = Options { update_when_ready: true, ..as_written };
     let peak = |options| prepared.step_peak_with(options);
     let made = prepared.plan();

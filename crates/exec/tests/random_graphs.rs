@@ -11,13 +11,15 @@ use plimsoll_graph::{
     ElementType, Graph, Init, OpKind, Phase, Role, Shape, Site, Source, TensorType, ValueId, text,
 };
 use plimsoll_memory::{Allocator, Bfc, BfcOptions, Device};
-use plimsoll_plan::{Options, Residents, plan, predict, verify};
+use plimsoll_plan::{Options, Residents, Target, plan, predict, verify};
 use plimsoll_trace::{Bytes, summarize};
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-const KERNELS: CpuKernels = CpuKernels { threads: 2 };
+fn target() -> Target {
+    Target::new(CpuKernels { threads: 2 })
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
@@ -34,14 +36,14 @@ proptest! {
         let graph = random_training_graph(seed, ops).graph;
         for in_place in [false, true] {
             for update_when_ready in [false, true] {
-                let options = Options { in_place, update_when_ready, ..Options::default() };
-                let made = plan(&graph, &KERNELS, options, &Residents::default());
+                let options = Options { in_place, update_when_ready };
+                let made = plan(&graph, &target(), options, &Residents::default());
                 prop_assert!(made.floor <= made.peak);
-                prop_assert_eq!(&made, &plan(&graph, &KERNELS, options, &Residents::default()));
+                prop_assert_eq!(&made, &plan(&graph, &target(), options, &Residents::default()));
                 let predicted = predict(&graph, &made);
                 plimsoll_trace::verify(&predicted).unwrap();
                 prop_assert_eq!(summarize(&predicted).peak, made.peak);
-                verify(graph.clone(), made, &KERNELS).unwrap();
+                verify(graph.clone(), made, &target()).unwrap();
             }
         }
     }
@@ -60,10 +62,10 @@ proptest! {
 /// Two steps in a poisoned arena that is just large enough, against two steps of the reference.
 fn run_and_compare(training: &TrainingGraph, seed: u64) {
     let graph = &training.graph;
-    let made = plan(graph, &KERNELS, Options::default(), &Residents::default());
+    let made = plan(graph, &target(), Options::default(), &Residents::default());
     let predicted = predict(graph, &made);
     let peak = made.peak;
-    let proved = verify(graph.clone(), made, &KERNELS).unwrap();
+    let proved = verify(graph.clone(), made, &target()).unwrap();
     let settings = Settings { threads: 2, poison: true, record: true };
     let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
     let program = executor.load(proved, &[]);
@@ -101,9 +103,9 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
 /// A planned and an eager step on poisoned memory give the same bits.
 fn run_planned_and_eager(training: &TrainingGraph, seed: u64) {
     let graph = &training.graph;
-    let made = plan(graph, &KERNELS, Options::default(), &Residents::default());
+    let made = plan(graph, &target(), Options::default(), &Residents::default());
     let peak = made.peak;
-    let proved = verify(graph.clone(), made, &KERNELS).unwrap();
+    let proved = verify(graph.clone(), made, &target()).unwrap();
     let settings = Settings { threads: 2, poison: true, record: true };
     let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
     let planned = executor.load(proved, &[]);
@@ -351,9 +353,9 @@ impl Random {
 #[test]
 fn nothing_is_written_beyond_the_peak() {
     let training = random_training_graph(42, 15);
-    let made = plan(&training.graph, &KERNELS, Options::default(), &Residents::default());
+    let made = plan(&training.graph, &target(), Options::default(), &Residents::default());
     let (peak, extra) = (made.peak, Bytes(1 << 16));
-    let proved = verify(training.graph.clone(), made, &KERNELS).unwrap();
+    let proved = verify(training.graph.clone(), made, &target()).unwrap();
     let settings = Settings { threads: 2, poison: true, record: false };
     let mut executor = Executor::new(&Device::host(peak + extra), "test", peak + extra, settings).unwrap();
     let program = executor.load(proved, &[]);

@@ -3,7 +3,7 @@
 //! Three ways to share: a view is its input's bytes under another shape; an update writes over the persistent value it updates;
 //! an op in place writes over an input that nobody reads any more, if its kernel can.
 
-use crate::{Buffer, BufferId, Kernels, Options, bytes_of};
+use crate::{Buffer, BufferId, Options, Target, bytes_of};
 use plimsoll_graph::{Graph, Op, OpId, Role, Source, TensorType, ValueId};
 use plimsoll_trace::{Bytes, Offset};
 
@@ -18,10 +18,10 @@ pub struct Drafts {
 }
 
 /// Gives every value that an order computes a buffer with a live range, and every step its scratch.
-pub fn buffers(graph: &Graph, order: &[OpId], kernels: &dyn Kernels, options: Options) -> Drafts {
+pub fn buffers(graph: &Graph, order: &[OpId], target: &Target, options: Options) -> Drafts {
     let mut drafter = Drafter {
         graph,
-        kernels,
+        target,
         options,
         last_use: last_uses(graph, order),
         steps: order.len() as u32,
@@ -59,7 +59,7 @@ fn last_uses(graph: &Graph, order: &[OpId]) -> Vec<u32> {
 
 struct Drafter<'a> {
     graph: &'a Graph,
-    kernels: &'a dyn Kernels,
+    target: &'a Target,
     options: Options,
     last_use: Vec<u32>,
     steps: u32,
@@ -70,7 +70,7 @@ impl Drafter<'_> {
     fn add_op(&mut self, op: &Op, step: u32) {
         let inputs = self.types(&op.inputs);
         let outputs = self.types(&op.outputs);
-        let scratch = self.kernels.scratch(&op.kind, &inputs, &outputs);
+        let scratch = self.target.kernels.scratch(&op.kind, &inputs, &outputs);
         let scratch =
             (scratch > Bytes::ZERO).then(|| self.push(scratch, step..step + 1, Role::Workspace, Vec::new()));
         self.drafts.scratch.push(scratch);
@@ -90,8 +90,12 @@ impl Drafter<'_> {
         if let Some(update) = op.kind.updates().into_iter().find(|update| update.output == output) {
             return Some(op.inputs[update.input]);
         }
-        let pairs =
-            self.kernels.in_place(&op.kind).iter().filter(|pair| self.options.in_place && pair.1 == output);
+        let pairs = self
+            .target
+            .kernels
+            .in_place(&op.kind)
+            .iter()
+            .filter(|pair| self.options.in_place && pair.1 == output);
         let mut inputs = pairs.map(|&(input, _)| op.inputs[input]);
         inputs.find(|&input| self.may_overwrite(op, input, op.outputs[output], step))
     }
@@ -133,7 +137,7 @@ impl Drafter<'_> {
         role: Role,
         values: Vec<ValueId>,
     ) -> BufferId {
-        let bytes = bytes.aligned(self.options.alignment);
+        let bytes = bytes.aligned(self.target.alignment);
         self.drafts.buffers.push(Buffer { bytes, live, offset: Offset::START, role, values });
         BufferId(self.drafts.buffers.len() as u32 - 1)
     }

@@ -2,9 +2,13 @@
 
 use plimsoll_graph::{OpKind, TensorType};
 use plimsoll_trace::Bytes;
+use std::fmt::Debug;
 
 /// What running an op takes beyond its inputs and outputs.
-pub trait Kernels {
+pub trait Kernels: Debug + Send + Sync {
+    /// What they are called. Kernels of one name need the same scratch and share the same storage.
+    fn name(&self) -> String;
+
     /// How much scratch the op's kernel needs.
     fn scratch(&self, kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> Bytes;
 

@@ -7,6 +7,7 @@
 //! Method, one file each: [`order`] the ops, share storage between values and find live ranges ([`buffers`]), [`place()`] the buffers,
 //! [`predict()`] the trace.
 
+mod arena;
 pub mod buffers;
 mod kernels;
 pub mod order;
@@ -15,15 +16,18 @@ mod plan;
 mod predict;
 mod profile;
 pub mod recompute;
+mod target;
 mod usage;
 mod verify;
 mod work;
 
+pub use arena::{VerifiedArena, verify_arena};
 pub use kernels::{Kernels, bytes_of};
 pub use place::{Interval, Placement, place};
 pub use plan::{Buffer, BufferId, Options, Plan, Residents, plan};
 pub use predict::{labels, predict};
 pub use profile::{Class, Cost, Effort, Profile};
+pub use target::Target;
 pub use usage::{Holding, Usage, usage};
 pub use verify::{PlanError, VerifiedPlan, verify};
 pub use work::{TRANSCENDENTAL, Work, graph_work, work};

@@ -8,7 +8,7 @@
 
 use crate::buffers::{self, Drafts};
 use crate::place::{self, Interval, place};
-use crate::{Kernels, bytes_of, order};
+use crate::{Target, bytes_of, order};
 use plimsoll_graph::{Graph, OpId, Role, ValueId};
 use plimsoll_trace::{Alignment, Bytes, Offset};
 use serde::{Deserialize, Serialize};
@@ -63,13 +63,11 @@ pub struct Options {
     pub in_place: bool,
     /// Update each parameter as soon as its gradient is complete, and drop the gradient, instead of updating all at the end.
     pub update_when_ready: bool,
-    /// What every offset is a multiple of.
-    pub alignment: Alignment,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { in_place: true, update_when_ready: true, alignment: Alignment::CACHE_LINE }
+        Self { in_place: true, update_when_ready: true }
     }
 }
 
@@ -85,13 +83,13 @@ pub struct Residents {
 
 impl Residents {
     /// A place for every persistent value of several graphs that share those of the same name.
-    pub fn of_all<'a>(graphs: impl IntoIterator<Item = &'a Graph>, alignment: Alignment) -> Self {
+    pub fn of_all<'a>(graphs: impl IntoIterator<Item = &'a Graph>, target: &Target) -> Self {
         let mut residents = Self::default();
         for graph in graphs {
             for id in graph.persistents() {
                 let end = residents.end;
                 residents.offsets.entry(graph.value(id).name.clone()).or_insert_with(|| {
-                    residents.end = end + bytes_of(graph.tensor(id)).aligned(alignment);
+                    residents.end = end + bytes_of(graph.tensor(id)).aligned(target.alignment);
                     end
                 });
             }
@@ -101,14 +99,14 @@ impl Residents {
 }
 
 /// Makes a plan. Same inputs, same plan.
-pub fn plan(graph: &Graph, kernels: &dyn Kernels, options: Options, residents: &Residents) -> Plan {
+pub fn plan(graph: &Graph, target: &Target, options: Options, residents: &Residents) -> Plan {
     let order = order::order(graph, options.update_when_ready);
-    let Drafts { mut buffers, storage, scratch } = buffers::buffers(graph, &order, kernels, options);
+    let Drafts { mut buffers, storage, scratch } = buffers::buffers(graph, &order, target, options);
     let base = place_persistent(graph, &mut buffers, residents);
     place_transient(&mut buffers, base);
     let peak = buffers.iter().map(|buffer| buffer.end().distance()).max().unwrap_or_default();
     let floor = place::floor(&buffers.iter().map(interval).collect::<Vec<_>>());
-    let (alignment, persistent) = (options.alignment, base.distance());
+    let (alignment, persistent) = (target.alignment, base.distance());
     Plan { order, buffers, storage, scratch, alignment, persistent, peak, floor }
 }
 

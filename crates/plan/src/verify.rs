@@ -3,17 +3,17 @@
 //! This knows nothing of how plans are made. It keeps a list of which value's bytes stand where; an op may run only if
 //! all its inputs stand where the plan says, and whatever it writes wipes out what stood there.
 
-use crate::{Buffer, Kernels, Plan, bytes_of};
+use crate::{Buffer, Kernels, Plan, Target, bytes_of};
 use plimsoll_graph::{Graph, Op, OpId, OpKind, Source, TensorType, ValueId};
 use plimsoll_trace::{Bytes, Offset};
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A plan that was proved, with the graph it is for. There is no other way to make one than [`verify`].
 #[derive(Clone, Debug)]
 pub struct VerifiedPlan {
-    graph: Graph,
-    plan: Plan,
+    proved: Arc<(Graph, Plan)>,
 }
 
 /// Why a plan would not work.
@@ -38,13 +38,25 @@ pub enum PlanError {
     NotKept { value: ValueId },
     #[error("the plan says {what} is {said}, but it is {found}")]
     WrongFigure { what: &'static str, said: Bytes, found: Bytes },
+    #[error("`{name}` lies at {} in one plan and at {} in another of the same arena", .one.0, .other.0)]
+    Moved { name: String, one: Offset, other: Offset },
+    #[error("`{name}` is a {one} in one plan and a {other} in another of the same arena")]
+    OtherValue { name: String, one: String, other: String },
+    #[error("`{one}` and `{other}`, which both live across steps, lie over each other")]
+    Shared { one: String, other: String },
+    #[error("what lives across steps ends at {one} in one plan and at {other} in another of the same arena")]
+    OtherPersistent { one: Bytes, other: Bytes },
+    #[error("the plans of an arena are for different kernels or pages")]
+    OtherTarget,
+    #[error("an arena needs a plan")]
+    Empty,
 }
 
-/// Proves a plan for a graph on the given kernels.
-pub fn verify(graph: Graph, plan: Plan, kernels: &dyn Kernels) -> Result<VerifiedPlan, PlanError> {
+/// Proves a plan for a graph on a target.
+pub fn verify(graph: Graph, plan: Plan, target: &Target) -> Result<VerifiedPlan, PlanError> {
     check_size("values", plan.storage.len(), graph.values().len())?;
     check_size("scratch entries", plan.scratch.len(), plan.order.len())?;
-    let mut paper = Paper { graph: &graph, plan: &plan, kernels, contents: Vec::new() };
+    let mut paper = Paper { graph: &graph, plan: &plan, kernels: &*target.kernels, contents: Vec::new() };
     paper.begin()?;
     let mut seen = HashSet::new();
     for (step, &id) in plan.order.iter().enumerate() {
@@ -55,7 +67,7 @@ pub fn verify(graph: Graph, plan: Plan, kernels: &dyn Kernels) -> Result<Verifie
     }
     paper.end()?;
     check_figures(&plan)?;
-    Ok(VerifiedPlan { graph, plan })
+    Ok(VerifiedPlan { proved: Arc::new((graph, plan)) })
 }
 
 fn check_size(what: &'static str, found: usize, wanted: usize) -> Result<(), PlanError> {
@@ -211,11 +223,11 @@ fn overlap(a: &Range<Offset>, b: &Range<Offset>) -> bool {
 impl VerifiedPlan {
     /// What is computed.
     pub fn graph(&self) -> &Graph {
-        &self.graph
+        &self.proved.0
     }
 
     /// When and where.
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.proved.1
     }
 }

@@ -2,13 +2,18 @@
 
 use plimsoll_graph::op::{Binary, MatMul, MovingAverage, Reshape, Unary, UnaryGradient, Update};
 use plimsoll_graph::{Graph, Init, OpKind, Phase, Role, Site, TensorType, ValueId};
-use plimsoll_plan::{Kernels, Options, Plan, Residents, plan, predict, usage, verify};
+use plimsoll_plan::{Kernels, Options, Plan, Residents, Target, plan, predict, usage, verify};
 use plimsoll_trace::{Bytes, Offset, summarize};
 
 /// Kernels with a little scratch for products, elementwise ops in place.
+#[derive(Debug)]
 struct TestKernels;
 
 impl Kernels for TestKernels {
+    fn name(&self) -> String {
+        "test".to_string()
+    }
+
     fn scratch(&self, kind: &OpKind, _: &[TensorType], _: &[TensorType]) -> Bytes {
         if matches!(kind, OpKind::MatMul(_)) { Bytes(100) } else { Bytes::ZERO }
     }
@@ -21,6 +26,10 @@ impl Kernels for TestKernels {
             _ => &[],
         }
     }
+}
+
+fn target() -> Target {
+    Target::new(TestKernels)
 }
 
 /// `relu(x w)` with a hand-made backward pass, an SGD update and a moving average.
@@ -57,7 +66,7 @@ fn training_graph() -> Graph {
 
 fn made(options: Options) -> (Graph, Plan) {
     let graph = training_graph();
-    let plan = plan(&graph, &TestKernels, options, &Residents::default());
+    let plan = plan(&graph, &target(), options, &Residents::default());
     (graph, plan)
 }
 
@@ -66,14 +75,14 @@ fn every_combination_of_options_is_proved_and_predicted() {
     let mut peaks = Vec::new();
     for in_place in [false, true] {
         for update_when_ready in [false, true] {
-            let (graph, plan) = made(Options { in_place, update_when_ready, ..Options::default() });
+            let (graph, plan) = made(Options { in_place, update_when_ready });
             let summary = summarize(&predict(&graph, &plan));
             plimsoll_trace::verify(&predict(&graph, &plan)).unwrap();
             assert_eq!((summary.peak, summary.floor), (plan.peak, plan.floor));
             let by_role: Bytes = usage(&graph, &plan).by_role.into_values().sum();
             assert_eq!(by_role, plan.floor);
             peaks.push(plan.peak);
-            verify(graph, plan, &TestKernels).unwrap();
+            verify(graph, plan, &target()).unwrap();
         }
     }
     assert!(peaks[3] < peaks[0], "the levers save nothing: {peaks:?}");
@@ -100,12 +109,12 @@ fn updates_run_as_soon_as_they_may() {
 fn persistent_values_keep_the_places_they_have() {
     let (graph, trained) = made(Options::default());
     let residents = trained.residents(&graph);
-    let again = plan(&graph, &TestKernels, Options::default(), &residents);
+    let again = plan(&graph, &target(), Options::default(), &residents);
     assert_eq!(again, trained);
     let moved = Residents { end: Offset(1 << 20), ..residents };
-    let above = plan(&graph, &TestKernels, Options::default(), &moved);
+    let above = plan(&graph, &target(), Options::default(), &moved);
     assert!(above.buffers.iter().all(|b| b.role.is_persistent() || b.offset.0 >= 1 << 20));
-    verify(graph, above, &TestKernels).unwrap();
+    verify(graph, above, &target()).unwrap();
 }
 
 #[test]
@@ -114,7 +123,7 @@ fn damaged_plans_are_refused() {
     let refused = |damage: &dyn Fn(&mut Plan)| {
         let mut plan = good.clone();
         damage(&mut plan);
-        verify(graph.clone(), plan, &TestKernels).unwrap_err().to_string()
+        verify(graph.clone(), plan, &target()).unwrap_err().to_string()
     };
     let steps = good.order.len();
     assert!(refused(&|p| p.order.swap(1, 2)).contains("not (or no longer) there"));

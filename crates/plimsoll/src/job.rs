@@ -5,10 +5,11 @@ use crate::fit::{Allow, fit};
 use crate::prepared::Aim;
 use crate::{Bytes, OverBudget, PlanFileError, Prepared};
 use plimsoll_exec::StepError;
+use plimsoll_exec::kernels::cpu_target;
 use plimsoll_memory::OutOfMemory;
 use plimsoll_model::{Model, ModelError};
 use plimsoll_plan::recompute::Difference;
-use plimsoll_plan::{Options, PlanError, Profile, Residents};
+use plimsoll_plan::{Options, PlanError, Profile, Residents, Target};
 use plimsoll_train::{Loss, Optimizer, TrainError};
 
 /// What to train.
@@ -87,6 +88,11 @@ impl Job {
             profile: Profile::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
+    }
+
+    /// What its plans are for.
+    pub fn target(&self) -> Target {
+        cpu_target(self.threads, self.profile.clone())
     }
 
     /// Plans and proves a step, and an evaluation that fits beside it.

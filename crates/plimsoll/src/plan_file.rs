@@ -4,7 +4,7 @@
 //! proved to compute what the model does, and each plan is proved again. What cannot be proved does not run.
 
 use crate::parts::MOST_PARTS;
-use crate::prepared::Graphs;
+use crate::prepared::{Draft, Graphs};
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::text;
 use plimsoll_import::whole_file;
@@ -152,8 +152,8 @@ impl PlanFile {
         let mut parts = Vec::with_capacity(graphs.len());
         for ((rows, graph), saved) in graphs.iter().zip(&self.parts) {
             let rewritten = text::parse(&saved.graph).map_err(|error| damaged("graph", error.to_string()))?;
-            let proved = job.prove_part(*rows, graph, rewritten, saved.plan.clone());
-            parts.push(proved.map_err(|error| self.explain(error))?);
+            let draft = Draft::new(*rows, graph, rewritten, saved.plan.clone());
+            parts.push(draft.map_err(|error| self.explain(error))?);
         }
         Prepared::complete(&job, training, parts, updates, Bytes::ZERO)
     }

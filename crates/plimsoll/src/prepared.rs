@@ -1,12 +1,12 @@
 //! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
 
 use crate::{Bytes, Job, JobError, OverBudget, Point, parts};
-use plimsoll_exec::kernels::CpuKernels;
 use plimsoll_graph::{Graph, Op, Role, Value, ValueId};
 use plimsoll_model::Mode;
 use plimsoll_plan::recompute::{AGAIN, Setting, Within, frontier, plan_within, verify_same};
 use plimsoll_plan::{
-    Options, Plan, Residents, Usage, VerifiedPlan, bytes_of, graph_work, plan, usage, verify,
+    Options, Plan, Residents, Usage, VerifiedArena, VerifiedPlan, bytes_of, graph_work, plan, usage,
+    verify_arena,
 };
 use plimsoll_train::{
     ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, training_graph,
@@ -26,6 +26,8 @@ pub struct Prepared {
     pub updates: Option<Updates>,
     /// The proved plan that predicts a batch with the weights being trained, in the same arena.
     pub evaluation: Evaluation,
+    /// The proof that all of these run in one arena: the plans of the parts, of the updates, of the evaluation, in this order.
+    pub arena: VerifiedArena,
     /// What no plan for these micro-batches can do without, whatever is computed again.
     pub least: Bytes,
 }
@@ -36,6 +38,14 @@ pub(crate) struct Graphs {
     /// By the number of samples.
     pub(crate) parts: Vec<(usize, TrainingGraph)>,
     pub(crate) updates: Option<ApplyingGraph>,
+}
+
+/// A part before its plan is proved.
+pub(crate) struct Draft {
+    pub(crate) rows: usize,
+    /// The graph that runs, proved to compute what the model does.
+    pub(crate) training: TrainingGraph,
+    pub(crate) plan: Plan,
 }
 
 /// A plan for so many samples.
@@ -104,34 +114,40 @@ impl Prepared {
         let mut least = Bytes::ZERO;
         let mut parts = Vec::new();
         for (rows, graph) in graphs {
-            let (part, part_least) = job.plan_part(rows, graph, aim, residents)?;
+            let (draft, part_least) = job.plan_part(rows, graph, aim, residents)?;
             least = least.max(part_least);
-            parts.push(part);
+            parts.push(draft);
         }
         Self::complete(job, training, parts, updates, least)
     }
 
-    /// Adds the plans that follow from those of the micro-batches.
+    /// Proves the plans of the micro-batches, and those that follow from them, for one arena.
     pub(crate) fn complete(
         job: &Job,
         training: TrainingGraph,
-        parts: Vec<Part>,
+        drafts: Vec<Draft>,
         updates: Option<ApplyingGraph>,
         least: Bytes,
     ) -> Result<Self, JobError> {
-        let kernels = CpuKernels { threads: job.threads };
-        let largest = &parts[0].plan;
+        let target = job.target();
+        let planned = drafts.iter().map(|draft| (draft.training.graph.clone(), draft.plan.clone()));
+        let arena = verify_arena(planned.collect(), &target)?;
+        let (largest, peak) = (&arena.plans()[0], arena.peak());
         let mut residents = largest.plan().residents(largest.graph());
-        let mut planned = None;
-        if let Some(graph) = updates {
-            let all = parts.iter().map(|part| part.plan.graph()).chain([&graph.graph]);
-            residents = Residents::of_all(all, job.options.alignment);
-            let made = plan(&graph.graph, &kernels, job.options, &residents);
-            planned = Some(Updates { plan: verify(graph.graph.clone(), made, &kernels)?, graph });
+        let mut more = Vec::new();
+        if let Some(updates) = &updates {
+            let all = arena.plans().iter().map(VerifiedPlan::graph).chain([&updates.graph]);
+            residents = Residents::of_all(all, &target);
+            more.push((updates.graph.clone(), plan(&updates.graph, &target, job.options, &residents)));
         }
-        let peak = parts.iter().map(|part| part.plan.plan().peak).max().unwrap_or_default();
-        let evaluation = job.plan_evaluation(peak, &residents)?;
-        Ok(Self { job: job.clone(), training, parts, updates: planned, evaluation, least })
+        let (batch, graph, made) = job.plan_evaluation(peak, &residents)?;
+        more.push((graph, made));
+        let arena = arena.with(more)?;
+        let (of_parts, others) = arena.plans().split_at(drafts.len());
+        let parts = drafts.into_iter().zip(of_parts).map(|(draft, plan)| draft.proved(plan)).collect();
+        let updates = updates.map(|graph| Updates { graph, plan: others[0].clone() });
+        let evaluation = Evaluation::new(batch, &others[others.len() - 1])?;
+        Ok(Self { job: job.clone(), training, parts, updates, evaluation, arena, least })
     }
 
     /// The same, if its peak is within a budget.
@@ -154,12 +170,12 @@ impl Prepared {
 
     /// What the whole run takes: the peak of the micro-batches, the updates and the evaluation.
     pub fn peak(&self) -> Bytes {
-        self.plans().map(|plan| plan.plan().peak).max().unwrap_or_default()
+        self.arena.peak()
     }
 
     /// The most bytes live at once in the whole run.
     pub fn floor(&self) -> Bytes {
-        self.plans().map(|plan| plan.plan().arena_floor()).max().unwrap_or_default()
+        self.arena.plans().iter().map(|plan| plan.plan().arena_floor()).max().unwrap_or_default()
     }
 
     /// The samples of each micro-batch.
@@ -169,8 +185,7 @@ impl Prepared {
 
     /// The peak of the step if other ideas were allowed, and nothing was computed again or in parts.
     pub fn step_peak_with(&self, options: Options) -> Bytes {
-        let kernels = CpuKernels { threads: self.job.threads };
-        plan(&self.training.graph, &kernels, options, &Residents::default()).peak
+        plan(&self.training.graph, &self.job.target(), options, &Residents::default()).peak
     }
 
     /// Where the step's memory goes.
@@ -186,8 +201,7 @@ impl Prepared {
         let by_name: BTreeMap<&str, &Value> = values.map(|value| (value.name.as_str(), value)).collect();
         let mut sums = BTreeMap::new();
         for value in by_name.into_values() {
-            *sums.entry(value.role).or_default() +=
-                bytes_of(&value.tensor).aligned(self.job.options.alignment);
+            *sums.entry(value.role).or_default() += bytes_of(&value.tensor).aligned(self.plan().alignment);
         }
         sums
     }
@@ -214,15 +228,35 @@ impl Prepared {
         let parts: f64 = self.sizes().into_iter().map(of).sum();
         parts + self.updates.as_ref().map_or(0.0, |updates| quantity(updates.plan.graph()))
     }
-
-    fn plans(&self) -> impl Iterator<Item = &VerifiedPlan> {
-        let parts = self.parts.iter().map(|part| &part.plan);
-        parts.chain(self.updates.as_ref().map(|updates| &updates.plan)).chain([&self.evaluation.plan])
-    }
 }
 
 fn flops(graph: &Graph) -> f64 {
     graph.op_ids().map(|id| graph_work(graph, id).flops as f64).sum()
+}
+
+impl Draft {
+    /// Proves that a graph computes what a training graph does; whether a plan for it holds is still to be shown.
+    pub(crate) fn new(
+        rows: usize,
+        training: &TrainingGraph,
+        rewritten: Graph,
+        plan: Plan,
+    ) -> Result<Self, JobError> {
+        let values = verify_same(&training.graph, &rewritten)?;
+        Ok(Self { rows, training: training.rewritten(rewritten, &values), plan })
+    }
+
+    fn proved(self, plan: &VerifiedPlan) -> Part {
+        Part { rows: self.rows, training: self.training, plan: plan.clone() }
+    }
+}
+
+impl Evaluation {
+    fn new(batch: usize, plan: &VerifiedPlan) -> Result<Self, JobError> {
+        let input = plan.graph().inputs().next().ok_or(TrainError::NoInput)?;
+        let predictions = plan.graph().outputs()[0];
+        Ok(Self { batch, input, predictions, plan: plan.clone() })
+    }
 }
 
 impl Part {
@@ -265,7 +299,7 @@ impl Job {
     ) -> Option<Residents> {
         let updates = updates?;
         let all = parts.iter().map(|(_, part)| &part.graph).chain([&updates.graph]);
-        Some(Residents::of_all(all, self.options.alignment))
+        Some(Residents::of_all(all, &self.target()))
     }
 
     /// What each op of a graph costs, in seconds.
@@ -279,39 +313,23 @@ impl Job {
         training: TrainingGraph,
         aim: Aim,
         residents: &Residents,
-    ) -> Result<(Part, Bytes), JobError> {
-        let kernels = CpuKernels { threads: self.threads };
+    ) -> Result<(Draft, Bytes), JobError> {
+        let target = self.target();
         let costs = self.costs(&training.graph);
         let (options, effort) = (self.options, aim.effort);
-        let setting = Setting { kernels: &kernels, options, residents, costs: &costs, effort };
+        let setting = Setting { target: &target, options, residents, costs: &costs, effort };
         let budget = aim.budget.unwrap_or(Bytes(u64::MAX));
         let made = plan_within(&training.graph, setting, budget);
-        let part = self.prove_part(rows, &training, made.rewritten.graph, made.plan)?;
-        Ok((part, made.least))
-    }
-
-    /// Proves that a graph computes what a training graph does, and that a plan for it holds.
-    pub(crate) fn prove_part(
-        &self,
-        rows: usize,
-        training: &TrainingGraph,
-        rewritten: Graph,
-        plan: Plan,
-    ) -> Result<Part, JobError> {
-        let values = verify_same(&training.graph, &rewritten)?;
-        let kernels = CpuKernels { threads: self.threads };
-        let plan = verify(rewritten, plan, &kernels)?;
-        let training = training.rewritten(plan.graph().clone(), &values);
-        Ok(Part { rows, training, plan })
+        Ok((Draft::new(rows, &training, made.rewritten.graph, made.plan)?, made.least))
     }
 
     /// The whole batch with less and less memory.
     pub(crate) fn frontier(&self, plain: &Prepared, budgets: &[Bytes]) -> Vec<Point> {
         let graph = &plain.training.graph;
         let (costs, residents) = (self.costs(graph), Residents::default());
-        let kernels = CpuKernels { threads: self.threads };
+        let target = self.target();
         let setting = Setting {
-            kernels: &kernels,
+            target: &target,
             options: self.options,
             residents: &residents,
             costs: &costs,
@@ -326,16 +344,14 @@ impl Job {
     }
 
     /// Halves the batch until the evaluation needs no more than the step does.
-    fn plan_evaluation(&self, peak: Bytes, residents: &Residents) -> Result<Evaluation, JobError> {
-        let kernels = CpuKernels { threads: self.threads };
+    fn plan_evaluation(&self, peak: Bytes, residents: &Residents) -> Result<(usize, Graph, Plan), JobError> {
+        let target = self.target();
         let mut batch = self.batch;
         loop {
             let graph = self.model.lower(batch, Mode::Inference)?;
-            let made = plan(&graph, &kernels, self.options, residents);
+            let made = plan(&graph, &target, self.options, residents);
             if made.peak <= peak || batch == 1 {
-                let input = graph.inputs().next().ok_or(TrainError::NoInput)?;
-                let predictions = graph.outputs()[0];
-                return Ok(Evaluation { batch, input, predictions, plan: verify(graph, made, &kernels)? });
+                return Ok((batch, graph, made));
             }
             batch = batch.div_ceil(2);
         }
@@ -344,11 +360,11 @@ impl Job {
     /// The peak of a step, without the proof and the evaluation; for looking around.
     pub(crate) fn step_peak(&self) -> Result<Bytes, JobError> {
         let Graphs { parts: graphs, updates, .. } = self.graphs()?;
-        let kernels = CpuKernels { threads: self.threads };
+        let target = self.target();
         let residents = self.shared_residents(&graphs, updates.as_ref()).unwrap_or_default();
         let all =
             || graphs.iter().map(|(_, part)| &part.graph).chain(updates.iter().map(|updates| &updates.graph));
-        let peaks = all().map(|graph| plan(graph, &kernels, self.options, &residents).peak);
+        let peaks = all().map(|graph| plan(graph, &target, self.options, &residents).peak);
         Ok(peaks.max().unwrap_or_default())
     }
 }

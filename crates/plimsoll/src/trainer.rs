@@ -7,6 +7,7 @@ use crate::parts::{self, LoadedUpdates};
 use crate::{Bytes, JobError, Part, PoolUse, Prepared};
 use plimsoll_exec::{Executor, ProgramId, Settings};
 use plimsoll_memory::{Device, process};
+use plimsoll_plan::VerifiedArena;
 use plimsoll_trace::Recorder;
 use std::time::{Duration, Instant};
 
@@ -88,7 +89,8 @@ impl Trainer {
     pub fn with_lengths(prepared: Vec<Prepared>, device: &Device, run: Run) -> Result<Self, JobError> {
         let job = &prepared[0].job;
         let settings = Settings { threads: job.threads, poison: run.poison, record: false };
-        let mut executor = Executor::new(device, &job.model.name, peak(&prepared), settings)?;
+        let arena = VerifiedArena::join(prepared.iter().map(|one| &one.arena))?;
+        let mut executor = Executor::new(device, &job.model.name, arena.peak(), settings)?;
         let steps: Vec<Programs> = prepared.iter().map(|one| Programs::load(&mut executor, one)).collect();
         let evaluation = executor.load(prepared[0].evaluation.plan.clone(), &[]);
         engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);

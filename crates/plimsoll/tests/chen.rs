@@ -6,7 +6,7 @@ use plimsoll::graph::Graph;
 use plimsoll::model::{Mode, zoo};
 use plimsoll::plan::recompute::schedule::{Gap, Scheduler, Sums};
 use plimsoll::plan::recompute::{Problem, search};
-use plimsoll::plan::{Options, graph_work};
+use plimsoll::plan::{Options, Target, graph_work};
 use plimsoll::train::{Loss, Optimizer, training_graph};
 
 const CHAINS: [(&str, usize); 5] =
@@ -38,7 +38,8 @@ fn never_worse_than_the_square_root_scheme_on_chains() {
     for (model, batch) in CHAINS {
         let graph = training(model, batch);
         let costs: Vec<f64> = graph.op_ids().map(|id| graph_work(&graph, id).flops as f64).collect();
-        let problem = Problem::of(&graph, &costs, &CpuKernels { threads: 2 }, Options::default());
+        let target = Target::new(CpuKernels { threads: 2 });
+        let problem = Problem::of(&graph, &costs, &target, Options::default());
         let root = (problem.turn as f64).sqrt().round() as usize;
         for segments in [root - 1, root, root + 1] {
             let theirs = chen(&problem, segments.max(1));

@@ -12,17 +12,17 @@ use plimsoll_exec::{Executor, Settings};
 use plimsoll_graph::{ElementType, Graph, Init, OpKind, Role, Source, ValueId};
 use plimsoll_memory::Device;
 use plimsoll_model::{Mode, Model, zoo};
-use plimsoll_plan::{Options, Residents, plan, verify};
+use plimsoll_plan::{Options, Residents, Target, plan, verify};
 use plimsoll_train::{Loss, Optimizer, training_graph};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// Plans a graph, runs it once in a poisoned arena, and gives its outputs.
 fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {
-    let kernels = CpuKernels { threads: 2 };
-    let made = plan(graph, &kernels, Options::default(), &Residents::default());
+    let target = Target::new(CpuKernels { threads: 2 });
+    let made = plan(graph, &target, Options::default(), &Residents::default());
     let peak = made.peak;
-    let proved = verify(graph.clone(), made, &kernels).unwrap();
+    let proved = verify(graph.clone(), made, &target).unwrap();
     let settings = Settings { threads: 2, poison: true, record: false };
     let mut executor = Executor::new(&Device::host(peak), graph.name(), peak, settings).unwrap();
     let program = executor.load(proved, &[]);

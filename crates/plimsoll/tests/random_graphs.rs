@@ -7,12 +7,14 @@ use plimsoll::graph::op::{BatchNorm, Binary, Concat, Dropout, MatMul, Reshape, U
 use plimsoll::graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use plimsoll::memory::Device;
 use plimsoll::plan::recompute::{Problem, Setting, plan_within, verify_same};
-use plimsoll::plan::{Options, Residents, VerifiedPlan, bytes_of, graph_work, plan, verify};
+use plimsoll::plan::{Options, Residents, Target, VerifiedPlan, bytes_of, graph_work, plan, verify};
 use plimsoll::trace::Bytes;
 use plimsoll::train::{Loss, Optimizer, training_graph};
 
 const GRAPHS: u64 = 1000;
-const KERNELS: CpuKernels = CpuKernels { threads: 1 };
+fn target() -> Target {
+    Target::new(CpuKernels { threads: 1 })
+}
 const ROWS: usize = 48;
 
 /// A sequence of numbers that look random and are the same every time.
@@ -134,8 +136,8 @@ fn fill(executor: &mut Executor, program: ProgramId, graph: &Graph, id: ValueId,
 /// The floor that a refusal gives, counted again from the graph: no op can run without its inputs, outputs and scratch.
 fn least(graph: &Graph, options: Options) -> u64 {
     let costs = vec![1.0; graph.ops().len()];
-    let claimed = Problem::of(graph, &costs, &KERNELS, options).least();
-    let bytes = |id: ValueId| bytes_of(graph.tensor(id)).aligned(options.alignment).0;
+    let claimed = Problem::of(graph, &costs, &target(), options).least();
+    let bytes = |id: ValueId| bytes_of(graph.tensor(id)).aligned(target().alignment).0;
     let persistent: u64 = graph.persistents().map(bytes).sum();
     let alone = |id: &ValueId| !graph.value(*id).role.is_persistent();
     for op in graph.ops().iter().filter(|op| !op.kind.is_view() && op.kind.updates().is_empty()) {
@@ -159,12 +161,12 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
             ..Options::default()
         };
         let residents = Residents::default();
-        let plain = plan(graph, &KERNELS, options, &residents);
+        let plain = plan(graph, &target(), options, &residents);
         let transient = plain.peak.0 - plain.persistent.0;
         let budget = Bytes(plain.persistent.0 + transient * (45 + dice.below(60) as u64) / 100);
         let costs: Vec<f64> = graph.op_ids().map(|id| graph_work(graph, id).flops as f64 + 1.0).collect();
         let setting =
-            Setting { kernels: &KERNELS, options, residents: &residents, costs: &costs, effort: 20_000 };
+            Setting { target: &target(), options, residents: &residents, costs: &costs, effort: 20_000 };
         let made = plan_within(graph, setting, budget);
         assert_eq!(made.least.0, least(graph, options));
         assert!(made.least <= made.plan.peak, "graph {number}: a plan below the floor");
@@ -174,8 +176,8 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
         }
         verify_same(graph, &made.rewritten.graph).unwrap();
         let peak = made.plan.peak;
-        let proved = verify(made.rewritten.graph.clone(), made.plan, &KERNELS).unwrap();
-        let (expected, _) = run(verify(graph.clone(), plain, &KERNELS).unwrap());
+        let proved = verify(made.rewritten.graph.clone(), made.plan, &target()).unwrap();
+        let (expected, _) = run(verify(graph.clone(), plain, &target()).unwrap());
         let (contents, measured) = run(proved);
         assert_eq!(measured, peak, "graph {number}");
         assert_eq!(contents, expected, "graph {number}");

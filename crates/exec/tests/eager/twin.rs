@@ -7,11 +7,13 @@ use plimsoll_exec::{Eager, Executor, ProgramId, Settings, StepError};
 use plimsoll_graph::{ElementType, Graph, OpKind, Role, ValueId};
 use plimsoll_memory::{Bfc, BfcOptions, Device};
 use plimsoll_model::{Mode, zoo};
-use plimsoll_plan::{Options, Residents, VerifiedPlan, plan, verify};
+use plimsoll_plan::{Options, Residents, Target, VerifiedPlan, plan, verify};
 use plimsoll_trace::Bytes;
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 
-pub const KERNELS: CpuKernels = CpuKernels { threads: 2 };
+fn target() -> Target {
+    Target::new(CpuKernels { threads: 2 })
+}
 
 /// TensorFlow's allocator.
 pub fn bfc(growth: bool) -> MakeAllocator {
@@ -27,8 +29,8 @@ pub fn training(spec: &str, batch: usize, optimizer: &str) -> TrainingGraph {
 
 /// Its proved plan.
 pub fn planned(training: &TrainingGraph) -> VerifiedPlan {
-    let made = plan(&training.graph, &KERNELS, Options::default(), &Residents::default());
-    verify(training.graph.clone(), made, &KERNELS).unwrap()
+    let made = plan(&training.graph, &target(), Options::default(), &Residents::default());
+    verify(training.graph.clone(), made, &target()).unwrap()
 }
 
 /// An eager executor that records and poisons, with a training graph loaded and its first weights written.

@@ -18,7 +18,7 @@ use plimsoll_graph::op::{Binary, Reduce, Reduction};
 use plimsoll_graph::{ElementType, Graph, Phase, Role, Shape, Site, TensorType, ValueId};
 use plimsoll_memory::Device;
 use plimsoll_model::{Builder, Mode, Model, NodeRef};
-use plimsoll_plan::{Options, Residents, plan, verify};
+use plimsoll_plan::{Options, Residents, Target, plan, verify};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -171,10 +171,10 @@ fn given(graph: &Graph, golden: &Value, weights: &[ValueId]) -> HashMap<ValueId,
 
 /// Plans a graph, runs it once in a poisoned arena, and gives its outputs.
 fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {
-    let kernels = CpuKernels { threads: 1 };
-    let made = plan(graph, &kernels, Options::default(), &Residents::default());
+    let target = Target::new(CpuKernels { threads: 1 });
+    let made = plan(graph, &target, Options::default(), &Residents::default());
     let peak = made.peak;
-    let proved = verify(graph.clone(), made, &kernels).unwrap();
+    let proved = verify(graph.clone(), made, &target).unwrap();
     let settings = Settings { threads: 1, poison: true, record: false };
     let mut executor = Executor::new(&Device::host(peak), graph.name(), peak, settings).unwrap();
     let program = executor.load(proved, &[]);

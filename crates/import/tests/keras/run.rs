@@ -7,7 +7,7 @@ use plimsoll_graph::{ElementType, Source, ValueId};
 use plimsoll_import::keras::{Keras, Weight};
 use plimsoll_memory::Device;
 use plimsoll_model::Mode;
-use plimsoll_plan::{Options, Residents, plan, verify};
+use plimsoll_plan::{Options, Residents, Target, plan, verify};
 
 /// The predictions for so many samples, with weights by the rule.
 pub fn predict(keras: &Keras, batch: usize, gain: f64, pixels: bool) -> Vec<Vec<f32>> {
@@ -25,10 +25,10 @@ pub fn predict_with(
     read: impl Fn(usize, &Weight) -> Vec<f32>,
 ) -> Vec<Vec<f32>> {
     let graph = keras.model.lower(batch, Mode::Inference).unwrap();
-    let kernels = CpuKernels { threads: 2 };
-    let made = plan(&graph, &kernels, Options::default(), &Residents::default());
+    let target = Target::new(CpuKernels { threads: 2 });
+    let made = plan(&graph, &target, Options::default(), &Residents::default());
     let peak = made.peak;
-    let proved = verify(graph.clone(), made, &kernels).unwrap();
+    let proved = verify(graph.clone(), made, &target).unwrap();
     let settings = Settings { threads: 2, poison: true, record: false };
     let mut executor = Executor::new(&Device::host(peak), graph.name(), peak, settings).unwrap();
     let program = executor.load(proved, &[]);

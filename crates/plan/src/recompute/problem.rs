@@ -3,7 +3,7 @@
 //! A graph becomes a problem by leaving out what plays no part: views are the item they look at, and updates are kept apart, because they
 //! run behind everything that reads what they overwrite.
 
-use crate::{Kernels, Options, bytes_of, order};
+use crate::{Options, Target, bytes_of, order};
 use plimsoll_graph::{Graph, Op, OpId, Phase, Source, TensorType, ValueId};
 use std::collections::BTreeSet;
 
@@ -58,13 +58,13 @@ pub struct Item {
 
 impl Problem {
     /// The problem of one graph, with what each op costs by its number.
-    pub fn of(graph: &Graph, costs: &[f64], kernels: &dyn Kernels, options: Options) -> Self {
+    pub fn of(graph: &Graph, costs: &[f64], target: &Target, options: Options) -> Self {
         let mut problem = Self { update_when_ready: options.update_when_ready, ..Self::default() };
-        let item_of = problem.add_items(graph, options);
+        let item_of = problem.add_items(graph, target);
         let (updates, others) = order::updates_and_others(graph);
         for (ops, are_updates) in [(others, false), (updates, true)] {
             for id in ops.into_iter().filter(|&id| !graph.op(id).kind.is_view()) {
-                let task = task(graph, id, costs[id.index()], kernels, options, &item_of);
+                let task = task(graph, id, costs[id.index()], target, options, &item_of);
                 match are_updates {
                     true => problem.updates.push(task),
                     false => problem.add_task(task),
@@ -122,7 +122,7 @@ impl Problem {
     }
 
     /// Makes the items; gives each value's.
-    fn add_items(&mut self, graph: &Graph, options: Options) -> Vec<usize> {
+    fn add_items(&mut self, graph: &Graph, target: &Target) -> Vec<usize> {
         let mut item_of = Vec::with_capacity(graph.values().len());
         for id in graph.value_ids() {
             let value = graph.value(id);
@@ -131,7 +131,7 @@ impl Problem {
                 item_of.push(item_of[same.index()]);
                 continue;
             }
-            let bytes = bytes_of(&value.tensor).aligned(options.alignment).0;
+            let bytes = bytes_of(&value.tensor).aligned(target.alignment).0;
             let is_persistent = value.role.is_persistent();
             self.persistent += if is_persistent { bytes } else { 0 };
             let bytes = if is_persistent { 0 } else { bytes };
@@ -152,22 +152,15 @@ fn same_storage(op: &Op, output: ValueId) -> Option<ValueId> {
     update.map(|update| op.inputs[update.input])
 }
 
-fn task(
-    graph: &Graph,
-    id: OpId,
-    cost: f64,
-    kernels: &dyn Kernels,
-    options: Options,
-    item_of: &[usize],
-) -> Task {
+fn task(graph: &Graph, id: OpId, cost: f64, target: &Target, options: Options, item_of: &[usize]) -> Task {
     let op = graph.op(id);
     let types = |ids: &[ValueId]| ids.iter().map(|&id| graph.tensor(id).clone()).collect::<Vec<TensorType>>();
     let (inputs, outputs) = (types(&op.inputs), types(&op.outputs));
-    let scratch = kernels.scratch(&op.kind, &inputs, &outputs).aligned(options.alignment).0;
+    let scratch = target.kernels.scratch(&op.kind, &inputs, &outputs).aligned(target.alignment).0;
     let overwrites: Vec<usize> =
         op.kind.updates().iter().map(|update| item_of[op.inputs[update.input].index()]).collect();
     let is_updated = |output: usize| op.kind.updates().iter().any(|update| update.output == output);
-    let pairs = kernels.in_place(&op.kind).iter().copied().filter(|&(input, output)| {
+    let pairs = target.kernels.in_place(&op.kind).iter().copied().filter(|&(input, output)| {
         options.in_place && !is_updated(output) && bytes_of(&inputs[input]) == bytes_of(&outputs[output])
     });
     Task {

@@ -2,7 +2,7 @@
 
 use super::schedule::Scheduler;
 use super::{Found, Problem, Rewritten, rewrite, search, search_from, settled};
-use crate::{Kernels, Options, Plan, Residents, plan};
+use crate::{Options, Plan, Residents, Target, plan};
 use plimsoll_graph::Graph;
 use plimsoll_trace::Bytes;
 
@@ -24,8 +24,8 @@ pub struct Within {
 /// What a plan must know besides the graph and the budget.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// What kernels need.
-    pub kernels: &'a dyn Kernels,
+    /// What the plan is for.
+    pub target: &'a Target,
     /// Which ideas may be used.
     pub options: Options,
     /// Persistent values that have their places.
@@ -41,9 +41,9 @@ const ATTEMPTS: usize = 6;
 
 /// Plans a graph within a budget, computing values again where that is needed.
 pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within {
-    let Setting { kernels, options, residents, costs, .. } = setting;
-    let problem = Problem::of(graph, costs, kernels, options);
-    let made = plan(graph, kernels, options, residents);
+    let Setting { target, options, residents, costs, .. } = setting;
+    let problem = Problem::of(graph, costs, target, options);
+    let made = plan(graph, target, options, residents);
     let (fits, least) = (made.peak <= budget, Bytes(problem.least()));
     let unchanged = Within { rewritten: Rewritten::unchanged(graph), plan: made, extra: 0.0, fits, least };
     if fits {
@@ -51,8 +51,8 @@ pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within
     }
     // Bytes between the persistent values of this graph and those of others beside it count for the budget, not for the search.
     let beside = unchanged.plan.persistent.0.saturating_sub(problem.persistent);
-    let mut target = budget.0.saturating_sub(beside);
-    let (problem, mut found) = first_search(problem, target, setting.effort);
+    let mut aim = budget.0.saturating_sub(beside);
+    let (problem, mut found) = first_search(problem, aim, setting.effort);
     let mut best = unchanged;
     for _ in 0..ATTEMPTS {
         let made = planned(graph, setting, &problem, &found, budget);
@@ -63,8 +63,8 @@ pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within
         if best.fits || found.sums.excess > 0 {
             break;
         }
-        target = target.saturating_sub(over.0);
-        found = search_from(&problem, found.gaps, target, 0);
+        aim = aim.saturating_sub(over.0);
+        found = search_from(&problem, found.gaps, aim, 0);
     }
     best
 }
@@ -72,7 +72,7 @@ pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within
 /// Plans for several budgets, the largest first, each found from the one before: quicker than one by one, and almost as good. A plan may be
 /// a little above its budget; the last is the smallest that was found.
 pub fn frontier(graph: &Graph, setting: Setting<'_>, budgets: &[Bytes]) -> Vec<Within> {
-    let problem = settled(&Problem::of(graph, setting.costs, setting.kernels, setting.options));
+    let problem = settled(&Problem::of(graph, setting.costs, setting.target, setting.options));
     let mut gaps = Scheduler::new(&problem).all_held();
     let mut points = Vec::new();
     for &budget in budgets {
@@ -102,7 +102,7 @@ fn first_search(problem: Problem, target: u64, effort: u64) -> (Problem, Found) 
 fn planned(graph: &Graph, setting: Setting<'_>, problem: &Problem, found: &Found, budget: Bytes) -> Within {
     let runs = Scheduler::new(problem).runs(&found.gaps).to_vec();
     let rewritten = rewrite(graph, problem, &runs);
-    let plan = plan(&rewritten.graph, setting.kernels, setting.options, setting.residents);
+    let plan = plan(&rewritten.graph, setting.target, setting.options, setting.residents);
     let fits = plan.peak <= budget;
     Within { rewritten, plan, extra: found.sums.extra, fits, least: Bytes(problem.least()) }
 }

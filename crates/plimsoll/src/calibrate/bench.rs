@@ -1,11 +1,11 @@
 //! Runs ops through the executor and takes their time.
 
 use super::specimens::Specimen;
-use plimsoll_exec::kernels::CpuKernels;
+use plimsoll_exec::kernels::cpu_target;
 use plimsoll_exec::{Executor, ProgramId, Settings};
 use plimsoll_graph::{ElementType, Graph, Init, OpKind, Phase, Role, Site, TensorType, ValueId};
 use plimsoll_memory::{Device, OutOfMemory};
-use plimsoll_plan::{Options, Residents, VerifiedPlan, Work, plan, verify, work};
+use plimsoll_plan::{Options, Profile, Residents, VerifiedPlan, Work, plan, verify, work};
 use std::time::{Duration, Instant};
 
 /// Ops are repeated within a run until it takes about so many seconds: entering the thread pool, which a step does only
@@ -67,9 +67,9 @@ fn planned(specimen: &Specimen, threads: usize) -> (VerifiedPlan, usize) {
     for copy in 0..copies {
         add_copy(&mut graph, specimen, copy);
     }
-    let kernels = CpuKernels { threads };
-    let made = plan(&graph, &kernels, Options::default(), &Residents::default());
-    (verify(graph, made, &kernels).expect("our plans hold"), copies)
+    let target = cpu_target(threads, Profile::default());
+    let made = plan(&graph, &target, Options::default(), &Residents::default());
+    (verify(graph, made, &target).expect("our plans hold"), copies)
 }
 
 /// How often to repeat an op, going by a rough guess of its time.

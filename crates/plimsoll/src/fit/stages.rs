@@ -11,7 +11,7 @@ pub(super) fn stages(job: &Job, plain: &Prepared, prepared: &Prepared) -> Result
     let seconds = plain.seconds_as_written();
     let stage =
         |lever: &str, peak: Bytes| Stage { lever: lever.to_string(), peak, seconds, note: String::new() };
-    let as_written = Options { in_place: false, update_when_ready: false, ..job.options };
+    let as_written = Options { in_place: false, update_when_ready: false };
     let ready = Options { update_when_ready: true, ..as_written };
     let mut stages = vec![
         stage("as written", plain.step_peak_with(as_written)),

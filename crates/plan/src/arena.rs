@@ -1,0 +1,125 @@
+//! The proof of an arena: several plans, each proved alone, that run one at a time in the same bytes.
+//!
+//! Equations, besides those of each plan:
+//! - a persistent value of one name has the same type, role and offset in all plans.
+//! - persistent values of different names do not overlap, whoever has them.
+//! - `persistent` is the same in all plans, so nobody's transient bytes lie on anybody's persistent ones.
+//! - `peak = max over plans of peak`.
+
+use crate::{Plan, PlanError, Target, VerifiedPlan, bytes_of, verify};
+use plimsoll_graph::{Graph, Value};
+use plimsoll_trace::{Bytes, Offset};
+use std::collections::HashMap;
+
+/// Proves plans that share an arena on a target.
+pub fn verify_arena(plans: Vec<(Graph, Plan)>, target: &Target) -> Result<VerifiedArena, PlanError> {
+    VerifiedArena { plans: Vec::new(), target: target.clone() }.with(plans)
+}
+
+/// Plans that were proved, each alone and all together. There is no other way to make one than [`verify_arena`].
+#[derive(Clone, Debug)]
+pub struct VerifiedArena {
+    plans: Vec<VerifiedPlan>,
+    target: Target,
+}
+
+impl VerifiedArena {
+    /// The same with more plans behind those that are there.
+    pub fn with(mut self, more: Vec<(Graph, Plan)>) -> Result<Self, PlanError> {
+        for (graph, plan) in more {
+            self.plans.push(verify(graph, plan, &self.target)?);
+        }
+        check_together(&self.plans)?;
+        Ok(self)
+    }
+
+    /// The plans of several arenas for one target, proved to have room in one.
+    pub fn join<'a>(arenas: impl IntoIterator<Item = &'a Self>) -> Result<Self, PlanError> {
+        let mut joined: Option<Self> = None;
+        for arena in arenas {
+            match &mut joined {
+                None => joined = Some(arena.clone()),
+                Some(first) if first.target.runs_plans_for(&arena.target) => {
+                    first.plans.extend(arena.plans.iter().cloned());
+                }
+                Some(_) => return Err(PlanError::OtherTarget),
+            }
+        }
+        let joined = joined.ok_or(PlanError::Empty)?;
+        check_together(&joined.plans)?;
+        Ok(joined)
+    }
+
+    /// The plans, in the order in which they were given.
+    pub fn plans(&self) -> &[VerifiedPlan] {
+        &self.plans
+    }
+
+    /// What the plans are for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The size of the arena.
+    pub fn peak(&self) -> Bytes {
+        self.plans.iter().map(|plan| plan.plan().peak).max().unwrap_or_default()
+    }
+
+    /// Where the bytes that live across steps end.
+    pub fn persistent(&self) -> Bytes {
+        self.plans.first().map_or(Bytes::ZERO, |plan| plan.plan().persistent)
+    }
+
+    /// What no buffer crosses a multiple of.
+    pub fn page(&self) -> Option<Bytes> {
+        self.target.page
+    }
+}
+
+fn check_together(plans: &[VerifiedPlan]) -> Result<(), PlanError> {
+    for pair in plans.windows(2) {
+        let [one, other] = [0, 1].map(|index| pair[index].plan().persistent);
+        if one != other {
+            return Err(PlanError::OtherPersistent { one, other });
+        }
+    }
+    let residents = residents(plans)?;
+    for pair in residents.windows(2) {
+        let [(start, one), (next, other)] = [pair[0], pair[1]];
+        if start + bytes_of(&one.tensor) > next {
+            return Err(PlanError::Shared { one: one.name.clone(), other: other.name.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Every persistent value of the plans once, from the bottom of the arena to its top.
+fn residents(plans: &[VerifiedPlan]) -> Result<Vec<(Offset, &Value)>, PlanError> {
+    let mut by_name: HashMap<&str, (Offset, &Value)> = HashMap::new();
+    for (graph, plan) in plans.iter().map(|proved| (proved.graph(), proved.plan())) {
+        for id in graph.persistents() {
+            let (value, buffer) = (graph.value(id), plan.buffer_of(id));
+            let offset = buffer.ok_or(PlanError::BadStorage { value: id })?.offset;
+            let (before, first) = *by_name.entry(&value.name).or_insert((offset, value));
+            check_same((before, first), (offset, value))?;
+        }
+    }
+    let mut all: Vec<(Offset, &Value)> = by_name.into_values().collect();
+    // Nothing overlaps an empty value, so where it stands among others of its offset must not matter.
+    all.retain(|(_, value)| bytes_of(&value.tensor) > Bytes::ZERO);
+    all.sort_by_key(|&(offset, value)| (offset, &value.name));
+    Ok(all)
+}
+
+/// Two plans mean the same by a name.
+fn check_same((at, one): (Offset, &Value), (place, other): (Offset, &Value)) -> Result<(), PlanError> {
+    let what = |value: &Value| format!("{} {}", value.role, value.tensor);
+    let name = || one.name.clone();
+    if (one.role, &one.tensor) != (other.role, &other.tensor) {
+        return Err(PlanError::OtherValue { name: name(), one: what(one), other: what(other) });
+    }
+    match at == place {
+        true => Ok(()),
+        false => Err(PlanError::Moved { name: name(), one: at, other: place }),
+    }
+}
