@@ -124,7 +124,8 @@ pub fn verify_pages(intervals: &[Interval], rules: PageRules, pages: &Pages) -> 
         for (second, (other, its)) in intervals.iter().zip(&pages.spots).enumerate().skip(index + 1) {
             let together = interval.live.start < other.live.end && other.live.start < interval.live.end;
             let apart = end <= its.offset.distance() || (its.offset + other.bytes) <= spot.offset;
-            if page == its.page && together && !apart {
+            let empty = interval.bytes.min(other.bytes) == Bytes::ZERO;
+            if page == its.page && together && !apart && !empty {
                 return Err(PagesError::Overlap { first: index, second, page });
             }
         }
@@ -255,6 +256,14 @@ mod tests {
         assert_eq!((pages.used.len(), pages.fewest), (2, 2));
         assert_ne!(pages.spots[0].page, pages.spots[1].page);
         assert_ne!(pages.spots[2].page, pages.spots[3].page);
+    }
+
+    #[test]
+    fn what_has_no_bytes_lies_over_nothing() {
+        let intervals = [one(0, 2, 64), one(1, 3, 0)];
+        let spots = [0, 32].map(|offset| Spot { page: 0, offset: Offset(offset) }).to_vec();
+        let pages = Pages { spots, used: vec![Bytes(64)], fewest: 1 };
+        assert_eq!(verify_pages(&intervals, rules(100, 32), &pages), Ok(()));
     }
 
     #[test]
