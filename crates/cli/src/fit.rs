@@ -113,6 +113,7 @@ fn roles(prepared: &Prepared) -> String {
     let persistent = [
         (Role::Parameter, "parameters"),
         (Role::OptimizerState, "optimizer"),
+        (Role::Accumulator, "accumulators"),
         (Role::Statistic, "statistics"),
     ];
     let transient = [

@@ -179,6 +179,7 @@ fn role_name(role: Role) -> &'static str {
         Role::Parameter => "parameters",
         Role::Statistic => "statistics",
         Role::OptimizerState => "optimizer state",
+        Role::Accumulator => "accumulators",
         Role::Input => "input",
         Role::Activation => "activations",
         Role::Gradient => "gradients",
@@ -209,7 +210,7 @@ fn layer_table(by_layer: &[(&str, Bytes)], top: usize) -> String {
 fn live(usage: &Usage, top: usize) -> String {
     let mut table = Table::new(["largest values at the peak", "role", "size"]).right(2);
     for holding in usage.live.iter().take(top) {
-        table.row([holding.value.clone(), holding.role.to_string(), holding.bytes.to_string()]);
+        table.row([holding.shown(), holding.role.to_string(), holding.bytes.to_string()]);
     }
     table.print()
 }
@@ -242,7 +243,7 @@ fn as_json(prepared: &Prepared, usage: &Usage) -> Value {
         .map(|name| json!({"name": name, "parameters": layer_parameters(name), "bytes_at_peak": at_peak(name)}))
         .collect();
     let live: Vec<Value> = (usage.live.iter())
-        .map(|h| json!({"value": h.value, "layer": h.layer, "role": h.role.to_string(), "bytes": h.bytes}))
+        .map(|h| json!({"value": h.value, "again": h.again, "layer": h.layer, "role": h.role.to_string(), "bytes": h.bytes}))
         .collect();
     json!({
         "model": prepared.job.model.name,

@@ -8,6 +8,7 @@
 use crate::op::{Op, OpId, OpKind, Phase};
 use crate::{Init, Role, ShapeError, Source, TensorType, Value, ValueId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// Names a layer of one graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -135,6 +136,28 @@ impl Graph {
             .sum()
     }
 
+    /// The name that is wanted, or one like it that no input and no persistent value has. Whoever adds values of its own to a graph
+    /// asks for it, so that nothing a model calls its own is refused.
+    pub fn free_name(&self, wanted: &str) -> String {
+        let given = self.values.iter().filter(|value| !matches!(value.source, Source::Op(_)));
+        let names: HashSet<&str> = given.map(|value| value.name.as_str()).collect();
+        numbered(wanted).find(|name| !names.contains(name.as_str())).expect("numbers do not end")
+    }
+
+    /// The beginning that is wanted, or one like it, that no name of an input or of what the model itself keeps has, followed by `/`.
+    /// It does not depend on what training has added, so that all graphs made from one model give the same.
+    pub fn free_prefix(&self, wanted: &str) -> String {
+        let own = self.values.iter().filter(|value| match value.source {
+            Source::Op(_) => false,
+            Source::Input => true,
+            Source::Persistent(_) => !matches!(value.role, Role::OptimizerState | Role::Accumulator),
+        });
+        let names: Vec<&str> = own.map(|value| value.name.as_str()).collect();
+        let begins = |prefix: &str| names.iter().any(|name| name.starts_with(prefix));
+        let mut prefixes = numbered(wanted).map(|prefix| format!("{prefix}/"));
+        prefixes.find(|prefix| !begins(prefix)).expect("numbers do not end")
+    }
+
     /// Adds a layer name that values and ops can refer to.
     pub fn add_layer(&mut self, name: impl Into<String>) -> LayerId {
         self.layers.push(name.into());
@@ -194,6 +217,7 @@ impl Graph {
             outputs: outputs.clone(),
             layer: site.layer,
             phase: site.phase,
+            again: false,
         });
         Ok(outputs)
     }
@@ -211,6 +235,14 @@ impl Graph {
         let outputs = self.add_op(kind, inputs, site)?;
         assert_eq!(outputs.len(), 1, "the op has several outputs");
         Ok(outputs[0])
+    }
+
+    /// Says that the op added last does what an op before it did.
+    ///
+    /// # Panics
+    /// If there is no op.
+    pub fn mark_again(&mut self) {
+        self.ops.last_mut().expect("an op was added").again = true;
     }
 
     /// Lets the caller read a value after a step.
@@ -248,6 +280,11 @@ impl Graph {
         self.values.push(Value { name, tensor, role, source, layer });
         ValueId(self.values.len() as u32 - 1)
     }
+}
+
+/// A name, then the same with a number.
+fn numbered(name: &str) -> impl Iterator<Item = String> + '_ {
+    std::iter::once(name.to_string()).chain((2u32..).map(move |number| format!("{name}_{number}")))
 }
 
 fn check_reasonable(op: &str, inputs: &[TensorType], tensor: &TensorType) -> Result<(), ShapeError> {

@@ -96,6 +96,9 @@ pub struct Op {
     pub layer: Option<LayerId>,
     /// The part of the step it belongs to.
     pub phase: Phase,
+    /// Whether it does what an op before it did, so that memory could be used for something else meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// The parts of a training step.

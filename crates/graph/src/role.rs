@@ -13,6 +13,8 @@ pub enum Role {
     Statistic,
     /// What the optimizer remembers between steps; persistent.
     OptimizerState,
+    /// Gradients added up over the micro-batches of a step; persistent, and cleared by each step.
+    Accumulator,
     /// Given by the caller before each step.
     Input,
     /// Computed by the forward pass.
@@ -25,10 +27,11 @@ pub enum Role {
 
 impl Role {
     /// All roles, in the order in which reports list them.
-    pub const ALL: [Role; 7] = [
+    pub const ALL: [Role; 8] = [
         Self::Parameter,
         Self::Statistic,
         Self::OptimizerState,
+        Self::Accumulator,
         Self::Input,
         Self::Activation,
         Self::Gradient,
@@ -38,7 +41,7 @@ impl Role {
     /// Whether values of this role live across steps.
     pub fn is_persistent(self) -> bool {
         match self {
-            Self::Parameter | Self::Statistic | Self::OptimizerState => true,
+            Self::Parameter | Self::Statistic | Self::OptimizerState | Self::Accumulator => true,
             Self::Input | Self::Activation | Self::Gradient | Self::Workspace => false,
         }
     }
@@ -49,6 +52,7 @@ impl Role {
             Self::Parameter => "parameter",
             Self::Statistic => "statistic",
             Self::OptimizerState => "optimizer_state",
+            Self::Accumulator => "accumulator",
             Self::Input => "input",
             Self::Activation => "activation",
             Self::Gradient => "gradient",

@@ -8,7 +8,7 @@
 //! %2 "dense/matmul" f32[32,100] = matmul {"transpose_a":false,"transpose_b":false} (%0, %1) forward @0
 //! output %2
 //! ```
-//! Strings and attributes are JSON. Everything after `#` at the start of a line is a comment.
+//! An op that does what an op before it did ends in `again`. Strings and attributes are JSON. Everything after `#` at the start of a line is a comment.
 
 use crate::{Graph, Init, LayerId, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use serde::Deserialize;
@@ -76,7 +76,8 @@ fn print_op(text: &mut String, graph: &Graph, id: crate::OpId) {
     let tagged = serde_json::to_value(&op.kind).expect("an op is plain data");
     let attributes = &tagged[op.kind.name()];
     let (outputs, inputs, name) = (outputs.join(", "), inputs.join(", "), op.kind.name());
-    let _ = writeln!(text, "{outputs} = {name} {attributes} ({inputs}) {}{}", op.phase, at(op.layer));
+    let again = if op.again { " again" } else { "" };
+    let _ = writeln!(text, "{outputs} = {name} {attributes} ({inputs}) {}{}{again}", op.phase, at(op.layer));
 }
 
 fn quoted(text: &str) -> String {
@@ -177,7 +178,13 @@ fn parse_applied<'t>(
         }
         graph.rename(output, name);
     }
-    Ok(rest)
+    match rest.strip_prefix("again") {
+        Some(rest) => {
+            graph.mark_again();
+            Ok(rest)
+        }
+        None => Ok(rest),
+    }
 }
 
 fn expect_id(found: ValueId, wanted: u32) -> Result<(), String> {
@@ -242,6 +249,7 @@ mod tests {
     use super::*;
     use crate::op::{BatchNorm, Binary, Fill, MatMul};
     use crate::verify;
+    use proptest::prelude::*;
 
     fn sample() -> Graph {
         let mut graph = Graph::new("sample \"quoted\"");
@@ -263,10 +271,47 @@ mod tests {
 
     #[test]
     fn round_trips() {
-        let graph = sample();
+        let mut graph = sample();
         verify(&graph).unwrap();
         let text = print(&graph);
         assert_eq!(parse(&text).unwrap(), graph, "{text}");
+        graph.mark_again();
+        let text = print(&graph);
+        assert!(text.contains("forward @0 again\n"), "{text}");
+        assert_eq!(parse(&text).unwrap(), graph, "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_round_trips(names in proptest::collection::vec(name(), 5)) {
+            let [model, layer, input, weight, result] = &names[..] else { unreachable!("there are five") };
+            let mut graph = Graph::new(model.as_str());
+            let layer = graph.add_layer(layer.as_str());
+            let (tensor, none) = (TensorType::f32([3, 3]), Init::Constant(0.0));
+            let x = graph.add_input(input.as_str(), tensor.clone()).unwrap();
+            let w = graph.add_persistent(weight.as_str(), tensor, Role::Accumulator, none, Some(layer)).unwrap();
+            for again in [false, true] {
+                let y = graph.add_single(MatMul::default().into(), &[x, w], Site::forward(layer)).unwrap();
+                graph.rename(y, result.as_str());
+                graph.add_output(y);
+                if again {
+                    graph.mark_again();
+                }
+            }
+            prop_assert_eq!(parse(&print(&graph)).unwrap(), graph);
+        }
+    }
+
+    /// Anything a layer may be called, with more than chance of what means something to the text form.
+    fn name() -> impl Strategy<Value = String> {
+        let pieces = prop_oneof![
+            any::<String>(),
+            "[ \"\\\\%#@=(),\\[\\]\n\r\t\u{85}\u{2028}]{0,4}",
+            Just(" again".to_string()),
+            Just(" (again)".to_string()),
+            Just("accumulated/".to_string()),
+        ];
+        proptest::collection::vec(pieces, 0..3).prop_map(|pieces| pieces.concat())
     }
 
     #[test]

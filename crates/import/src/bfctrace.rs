@@ -288,7 +288,7 @@ impl Reader {
         let labels = &mut self.trace.labels;
         *self.labels.entry(key).or_insert_with(|| {
             let text = |word: &str| if word == "-" { String::new() } else { word.to_string() };
-            labels.push(Label { value: text(op), role: text(kind), layer: String::new(), op: text(op) });
+            labels.push(Label { value: text(op), role: text(kind), op: text(op), ..Label::default() });
             LabelId(labels.len() as u32 - 1)
         })
     }

@@ -183,7 +183,7 @@ impl Story {
         let trace = &mut self.trace;
         *self.labels.entry((op.to_string(), kind.to_string())).or_insert_with(|| {
             let (value, role, op) = (op.to_string(), kind.to_string(), op.to_string());
-            trace.add_label(Label { value, role, layer: String::new(), op })
+            trace.add_label(Label { value, role, op, ..Label::default() })
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::layer::{Context, Kept, Signal};
 use crate::{InputSpec, Model, Node, NodeRef};
 use plimsoll_graph::{ElementType, Graph, Role, Shape, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the graph is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// The graph of this model for batches of the given size: the model's inputs, the input `step` if something in it depends
+    /// The graph of this model for batches of the given size: the model's inputs, an input that counts steps if something in it depends
     /// on the step (dropout does, in training), and the predictions as outputs.
     pub fn lower(&self, batch: usize, mode: Mode) -> Result<Graph, ModelError> {
         self.check_names()?;
@@ -97,23 +97,24 @@ impl Model {
     pub fn weights(graph: &Graph, node: usize) -> Vec<ValueId> {
         // Lowering adds one layer a node, in their order.
         let own = |&id: &ValueId| graph.value(id).layer.is_some_and(|layer| layer.0 as usize == node);
-        let kept = |&id: &ValueId| graph.value(id).role != Role::OptimizerState;
+        let kept = |&id: &ValueId| matches!(graph.value(id).role, Role::Parameter | Role::Statistic);
         graph.persistents().filter(own).filter(kept).collect()
     }
 
     /// Inputs have names of their own; a name that several nodes have stands for one layer.
     fn check_names(&self) -> Result<(), ModelError> {
-        let mut names: HashMap<&str, Option<&Node>> = HashMap::from([("step", None)]);
-        let inputs = self.inputs.iter().map(|input| (&input.name, None));
-        for (name, node) in inputs.chain(self.nodes.iter().map(|node| (&node.name, Some(node)))) {
-            let Some(other) = names.insert(name, node) else { continue };
-            let shared =
-                other.zip(node).is_some_and(|(a, b)| a.layer == b.layer && a.trainable == b.trainable);
-            if !shared {
-                return Err(ModelError::SameName { name: name.clone() });
-            }
+        let mut inputs = HashSet::new();
+        let twice = self.inputs.iter().find(|input| !inputs.insert(&input.name)).map(|input| &input.name);
+        let mut layers: HashMap<&str, &Node> = HashMap::new();
+        let differs =
+            |node: &Node, other: &Node| (&node.layer, node.trainable) != (&other.layer, other.trainable);
+        let mut nodes = self.nodes.iter();
+        let other =
+            nodes.find(|&node| layers.insert(&node.name, node).is_some_and(|other| differs(node, other)));
+        match twice.or(other.map(|node| &node.name)) {
+            Some(name) => Err(ModelError::SameName { name: name.clone() }),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -224,8 +224,13 @@ fn models_that_do_not_hold_together_are_refused() {
     frozen.nodes.push(Node { trainable: false, ..frozen.nodes[0].clone() });
     assert!(matches!(frozen.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
     let mut input = good.clone();
-    input.nodes[0].name = "x".to_string();
+    input.inputs.push(input.inputs[0].clone());
     assert!(matches!(input.lower(1, Mode::Inference), Err(ModelError::SameName { .. })));
+    for name in ["x", "step"] {
+        let mut free = good.clone();
+        free.nodes[0].name = name.to_string();
+        assert!(free.lower(1, Mode::Inference).is_ok(), "layers and inputs have names of their own");
+    }
     let mut later = good.clone();
     later.nodes[0].inputs = vec![NodeRef::Node(0)];
     assert!(matches!(later.lower(1, Mode::Inference), Err(ModelError::Reference { .. })));

@@ -42,12 +42,12 @@ pub fn labels(graph: &Graph, plan: &Plan) -> Vec<Label> {
         .map(|buffer| {
             let Some(&first) = buffer.values.first() else { return Label::default() };
             let value = graph.value(first);
-            let op = match value.source {
-                Source::Op(id) => graph.op(id).kind.name().to_string(),
-                Source::Input | Source::Persistent(_) => String::new(),
+            let (op, again) = match value.source {
+                Source::Op(id) => (graph.op(id).kind.name().to_string(), graph.op(id).again),
+                Source::Input | Source::Persistent(_) => (String::new(), false),
             };
             let layer = value.layer.map_or(String::new(), |layer| graph.layer_name(layer).to_string());
-            Label { value: value.name.clone(), role: buffer.role.to_string(), layer, op }
+            Label { value: value.name.clone(), role: buffer.role.to_string(), layer, op, again }
         })
         .collect();
     for (&id, scratch) in plan.order.iter().zip(&plan.scratch) {
@@ -56,7 +56,8 @@ pub fn labels(graph: &Graph, plan: &Plan) -> Vec<Label> {
         let layer = op.layer.map_or(String::new(), |layer| graph.layer_name(layer).to_string());
         let role = plan.buffer(*scratch).role.to_string();
         let value = format!("scratch of {}", op.kind.name());
-        labels[scratch.0 as usize] = Label { value, role, layer, op: op.kind.name().to_string() };
+        labels[scratch.0 as usize] =
+            Label { value, role, layer, op: op.kind.name().to_string(), again: op.again };
     }
     labels
 }

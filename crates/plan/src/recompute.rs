@@ -19,7 +19,7 @@ mod within;
 
 pub use order::settled;
 pub use problem::{Item, Problem, Task};
-pub use rewrite::{AGAIN, Rewritten, rewrite};
+pub use rewrite::{Rewritten, rewrite};
 pub use same::{Difference, verify_same};
 pub use search::{Found, search, search_from};
 pub use within::{Setting, Within, frontier, plan_within};

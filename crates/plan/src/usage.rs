@@ -3,7 +3,7 @@
 use crate::Plan;
 use crate::predict::labels;
 use plimsoll_graph::{Graph, Role};
-use plimsoll_trace::Bytes;
+use plimsoll_trace::{Bytes, shown};
 use std::collections::BTreeMap;
 
 /// A plan's memory at its worst step.
@@ -30,12 +30,21 @@ pub struct Usage {
 pub struct Holding {
     /// The value, such as `conv1/conv2d`.
     pub value: String,
+    /// Whether it was computed before.
+    pub again: bool,
     /// Its layer, or nothing.
     pub layer: String,
     /// Why it exists.
     pub role: Role,
     /// How large it is.
     pub bytes: Bytes,
+}
+
+impl Holding {
+    /// The value as people read it.
+    pub fn shown(&self) -> String {
+        shown(&self.value, self.again)
+    }
 }
 
 /// Adds up a plan's memory at its worst step.
@@ -51,6 +60,7 @@ pub fn usage(graph: &Graph, plan: &Plan) -> Usage {
         .filter(|(buffer, _)| buffer.live.contains(&worst_step))
         .map(|(buffer, label)| Holding {
             value: label.value,
+            again: label.again,
             layer: label.layer,
             role: buffer.role,
             bytes: buffer.bytes,

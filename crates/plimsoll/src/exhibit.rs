@@ -66,7 +66,8 @@ fn append(exhibit: &mut Exhibit, proved: &VerifiedPlan, residents: &mut HashMap<
         let [value, role, layer, op] = names;
         let live = base + buffer.live.start..base + end.max(buffer.live.start);
         let (offset, bytes) = (buffer.offset, buffer.bytes);
-        exhibit.buffers.push(Buffer { live, offset, bytes, value, role, layer, op, kept });
+        let again = label.again;
+        exhibit.buffers.push(Buffer { live, offset, bytes, value, role, layer, op, again, kept });
     }
 }
 

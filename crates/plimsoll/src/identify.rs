@@ -56,8 +56,7 @@ fn values_by_size(graph: &Graph) -> BTreeMap<u64, Vec<ValueId>> {
     let mut by_size: BTreeMap<u64, Vec<_>> = BTreeMap::new();
     // What an update gives takes the place of what it updates.
     let persistent: HashSet<ValueId> = graph.persistents().collect();
-    let kept = [Role::Parameter, Role::Statistic, Role::OptimizerState];
-    let own = |id: &ValueId| persistent.contains(id) || !kept.contains(&graph.value(*id).role);
+    let own = |id: &ValueId| persistent.contains(id) || !graph.value(*id).role.is_persistent();
     for id in graph.value_ids().filter(own) {
         let size = bytes_of(graph.tensor(id)).0.next_multiple_of(GRANULE);
         by_size.entry(size).or_default().push(id);

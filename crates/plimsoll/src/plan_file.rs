@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// The version of the form below.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A plan as it is written to disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]

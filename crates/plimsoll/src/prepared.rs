@@ -1,9 +1,9 @@
 //! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
 
 use crate::{Bytes, Job, JobError, OverBudget, Point, parts};
-use plimsoll_graph::{Graph, Op, Role, Value, ValueId};
+use plimsoll_graph::{Graph, Role, Value, ValueId};
 use plimsoll_model::Mode;
-use plimsoll_plan::recompute::{AGAIN, Setting, Within, frontier, plan_within, verify_same};
+use plimsoll_plan::recompute::{Setting, Within, frontier, plan_within, verify_same};
 use plimsoll_plan::{
     Options, Plan, Residents, Usage, VerifiedArena, VerifiedPlan, bytes_of, graph_work, plan, usage,
     verify_arena,
@@ -262,9 +262,8 @@ impl Evaluation {
 impl Part {
     /// The ops that run again, by name; views cost nothing and are left out.
     pub fn again(&self) -> impl Iterator<Item = &'static str> + '_ {
-        let graph = self.plan.graph();
-        let is_again = |op: &&Op| op.outputs.first().is_some_and(|&id| graph.value(id).name.ends_with(AGAIN));
-        graph.ops().iter().filter(|op| !op.kind.is_view()).filter(is_again).map(|op| op.kind.name())
+        let again = self.plan.graph().ops().iter().filter(|op| op.again && !op.kind.is_view());
+        again.map(|op| op.kind.name())
     }
 }
 

@@ -19,9 +19,6 @@ pub use texts::{TextId, Texts};
 use plimsoll_trace::{Bytes, Offset};
 use std::ops::Range;
 
-/// The end of a name whose value is computed a second time.
-pub const AGAIN: &str = " (again)";
-
 /// Sizes and places above this are not shown: a page counts in floats, which hold every byte only up to here.
 pub const LARGEST: u64 = 1 << 53;
 
@@ -90,6 +87,8 @@ pub struct Buffer {
     pub layer: TextId,
     /// The op that asked for it, or nothing.
     pub op: TextId,
+    /// Whether it holds something that was computed before.
+    pub again: bool,
     /// Why it is kept.
     pub kept: Kept,
 }
@@ -141,6 +140,6 @@ impl Exhibit {
 
     /// Buffers that hold values computed a second time.
     pub fn again(&self) -> impl Iterator<Item = &Buffer> {
-        self.buffers.iter().filter(|buffer| self.texts.get(buffer.value).ends_with(AGAIN))
+        self.buffers.iter().filter(|buffer| buffer.again)
     }
 }

@@ -5,7 +5,7 @@ mod picture;
 use crate::chart;
 use crate::exhibit::{Exhibit, Figures, Sum, TextId, look};
 use crate::table::Table;
-use plimsoll_trace::Bytes;
+use plimsoll_trace::{Bytes, shown};
 
 /// How wide and high pictures are.
 const WIDTH: usize = 72;
@@ -177,13 +177,13 @@ impl Drawing<'_> {
             let buffer = &exhibit.buffers[index];
             let [value, role, op] =
                 [buffer.value, buffer.role, buffer.op].map(|text| exhibit.texts.get(text));
-            let name = if value.is_empty() { op } else { value };
+            let name = if value.is_empty() { op.to_string() } else { shown(value, buffer.again) };
             let live = format!(
                 "{} to {}",
                 exhibit.time(buffer.live.start),
                 exhibit.time(buffer.live.end.saturating_sub(1))
             );
-            table.row([name.to_string(), role.to_string(), buffer.bytes.to_string(), live]);
+            table.row([name, role.to_string(), buffer.bytes.to_string(), live]);
         }
         if figures.at_floor.is_empty() { String::new() } else { table.print() }
     }

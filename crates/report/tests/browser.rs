@@ -6,7 +6,7 @@ use plimsoll_import::oomlog;
 use plimsoll_report::diagnosis::{diagnose, html};
 use plimsoll_report::exhibit::{Figures, look};
 use plimsoll_report::{Exhibit, page};
-use plimsoll_trace::{Bytes, text};
+use plimsoll_trace::{Bytes, shown, text};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -85,14 +85,15 @@ fn small() -> Exhibit {
         ("conv/conv2d", "activation", "conv", "conv2d"),
         ("dense/matmul", "activation", "dense", "matmul"),
         ("scratch of conv2d", "workspace", "conv", "conv2d"),
-        ("conv/conv2d (again)", "activation", "conv", "conv2d"),
+        ("conv/conv2d", "activation", "conv", "conv2d"),
         ("dense/gradient", "gradient", "dense", "matmul"),
     ];
     let blocks = [(0, 0, 4, 10), (1, 4, 3, 3), (2, 7, 2, 7), (3, 9, 1, 2), (4, 4, 3, 9), (5, 9, 2, 8)];
     let starts = [0, 1, 3, 1, 6, 6];
     let mut lines = String::new();
-    for (value, role, layer, op) in labels {
-        let _ = writeln!(lines, "label {value:?} {role:?} {layer:?} {op:?}");
+    for (index, (value, role, layer, op)) in labels.into_iter().enumerate() {
+        let again = if index == 4 { " again" } else { "" };
+        let _ = writeln!(lines, "label {value:?} {role:?} {layer:?} {op:?}{again}");
     }
     let mut events: Vec<(u32, u8, String)> = Vec::new();
     for ((block, offset, mib, end), start) in blocks.into_iter().zip(starts) {
@@ -117,7 +118,7 @@ fn expected(exhibit: &Exhibit) -> serde_json::Value {
             "tick": tick,
             "offset": buffer.offset.0 + buffer.bytes.0 / 2 + buffer.bytes.0 / 5,
             "colour": look(&text(buffer.role)).colour,
-            "facts": [text(buffer.value), buffer.bytes.to_string(), live, why, text(buffer.layer), text(buffer.op)],
+            "facts": [shown(&text(buffer.value), buffer.again), buffer.bytes.to_string(), live, why, text(buffer.layer), text(buffer.op)],
         })
     });
     let live: Vec<_> =

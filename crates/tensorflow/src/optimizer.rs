@@ -89,7 +89,7 @@ fn is_variable(at: &Lowering<'_>, id: ValueId) -> bool {
 }
 
 fn add_slot(at: &mut Lowering<'_>, parameter: ValueId, slot: &str) -> TensorId {
-    let name = at.setup.optimizer.slot_name(slot, &at.graph.value(parameter).name);
+    let name = format!("{}/{}", at.setup.optimizer.slot_name(slot), at.graph.value(parameter).name);
     let bytes = at.elements(parameter) * 4;
     at.owned(Owner::Variable(Start::Filled), Role::OptimizerState, at.layer, &name, bytes)
 }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 0 | end | how many events there were; a file without it was cut |
 //! | 1 | about | length, JSON of [`crate::About`] |
-//! | 2 | label | value, role, layer, op: words between slashes, each a number of an earlier word or a new one without the beginning it shares with the last new one |
+//! | 2 | label | flag for what is computed again; value, role, layer, op: words between slashes, each a number of an earlier word or a new one without the beginning it shares with the last new one |
 //! | 3 | take | flags for what is as expected: same time, next block, next label, bytes and offset as when the label was last taken; the rest as differences |
 //! | 4 | free | flag for the same time; the block as a difference from the last one taken |
 //! | 5 | mark | its kind in the flags; numbers of steps and clocks as differences |
@@ -33,6 +33,9 @@ const FREE: u8 = 4;
 const MARK: u8 = 5;
 /// The bits of a first byte that are its kind.
 const KIND: u8 = 0b111;
+
+/// The flag of labels: the op does what one before it did.
+const LABEL_AGAIN: u8 = LABEL | 1 << 3;
 
 /// Flags of takes; the first is one of frees too.
 const SAME_TIME: u8 = 1 << 3;

@@ -25,5 +25,5 @@ pub use bytes::{Alignment, Bytes, Offset, SizeError};
 pub use mark::{Mark, What, happened, reserved};
 pub use recorder::Recorder;
 pub use summary::{Moment, Summary, summarize};
-pub use trace::{BlockId, Event, Label, LabelId, Time, Trace};
+pub use trace::{BlockId, Event, Label, LabelId, Time, Trace, shown};
 pub use verify::{TraceError, verify};

@@ -34,8 +34,14 @@ fn about() -> impl Strategy<Value = About> {
 
 fn label() -> impl Strategy<Value = Label> {
     // Names that share beginnings, as those of layers do, and some that share nothing.
-    let name = || prop_oneof![Just(String::new()), "(conv|dense)[12](/kernel)?", any::<String>()];
-    (name(), name(), name(), name()).prop_map(|(value, role, layer, op)| Label { value, role, layer, op })
+    let name = || prop_oneof![Just(String::new()), "(conv|dense)[12](/kernel| again)?", any::<String>()];
+    (name(), name(), name(), name(), any::<bool>()).prop_map(|(value, role, layer, op, again)| Label {
+        value,
+        role,
+        layer,
+        op,
+        again,
+    })
 }
 
 fn event() -> impl Strategy<Value = Event> {

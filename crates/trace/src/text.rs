@@ -15,7 +15,7 @@
 //! refused 4096 label 0
 //! ```
 //! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON. A mark stands where it happened
-//! among the events. `again` names the first event that happens once more, counted from 0.
+//! among the events. A label of what is computed again ends in `again`; on a line of its own, `again` names the first event that happens once more, counted from 0.
 
 use crate::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::fmt::Write as _;
@@ -30,13 +30,16 @@ pub struct TextError {
     pub problem: String,
 }
 
+/// What the label of something ends with that is computed again.
+const AGAIN: &str = " again";
+
 /// Writes a trace as text.
 pub fn print(trace: &Trace) -> String {
     let mut text = "trace 1\n".to_string();
     print_about(&mut text, &trace.about);
-    for Label { value, role, layer, op } in &trace.labels {
+    for Label { value, role, layer, op, again } in &trace.labels {
         let strings = [value, role, layer, op].map(|s| quoted(s));
-        let _ = writeln!(text, "label {}", strings.join(" "));
+        let _ = writeln!(text, "label {}{}", strings.join(" "), if *again { AGAIN } else { "" });
     }
     let mut marks = trace.marks.iter().peekable();
     for (index, event) in trace.events.iter().enumerate() {
@@ -114,9 +117,10 @@ fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
     let size = || number(rest).map(Bytes).map(Some);
     match word {
         "label" => {
+            let (rest, again) = rest.strip_suffix(AGAIN).map_or((rest, false), |rest| (rest, true));
             let [value, role, layer, op] =
                 strings(rest)?.try_into().map_err(|_| "a label has four strings")?;
-            trace.labels.push(Label { value, role, layer, op });
+            trace.labels.push(Label { value, role, layer, op, again });
         }
         "title" => *title = string(rest)?,
         "origin" => *origin = string(rest)?,

@@ -36,6 +36,9 @@ pub struct Label {
     pub layer: String,
     /// The op that asked for it, or nothing.
     pub op: String,
+    /// Whether the op does what one before it did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// Something that happened to memory.
@@ -77,6 +80,18 @@ pub struct Trace {
     /// What happened beside, in the order of the events.
     #[serde(default)]
     pub marks: Vec<Mark>,
+}
+
+/// The name of a value as people read it: what is computed again says so.
+pub fn shown(value: &str, again: bool) -> String {
+    format!("{value}{}", if again { " (again)" } else { "" })
+}
+
+impl Label {
+    /// The value as people read it.
+    pub fn shown(&self) -> String {
+        shown(&self.value, self.again)
+    }
 }
 
 impl Event {

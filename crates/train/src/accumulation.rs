@@ -7,7 +7,7 @@
 //!
 //! No op of its own is needed: gradient descent with the learning rate `-weight` is an accumulation.
 
-use crate::training::{differentiated, ensure_free};
+use crate::training::differentiated;
 use crate::{Loss, TrainError, TrainingGraph};
 use plimsoll_graph::op::Update;
 use plimsoll_graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
@@ -28,10 +28,11 @@ pub struct ApplyingGraph {
 pub fn accumulating_graph(forward: Graph, loss: Loss) -> Result<TrainingGraph, TrainError> {
     let (mut training, gradients) = differentiated(forward, loss)?;
     let (weight, step) = (training.learning_rate, training.step);
+    let prefix = prefix(&training.graph);
     for (parameter, gradient) in gradients {
         let graph = &mut training.graph;
         let layer = graph.value(parameter).layer;
-        let accumulator = add_accumulator(graph, parameter)?;
+        let accumulator = add_accumulator(graph, parameter, &prefix)?;
         let site = Site { layer, phase: Phase::Update };
         graph.add_op(Update::Sgd.into(), &[accumulator, gradient, weight, step], site)?;
     }
@@ -41,6 +42,7 @@ pub fn accumulating_graph(forward: Graph, loss: Loss) -> Result<TrainingGraph, T
 /// The updates of a training graph, applied to accumulated gradients.
 pub fn applying_graph(training: &TrainingGraph) -> Result<ApplyingGraph, TrainError> {
     let mut graph = Graph::new(training.graph.name());
+    let prefix = prefix(&training.graph);
     let step = graph.add_input("step", TensorType::i32([]))?;
     let learning_rate = graph.add_input("learning_rate", TensorType::f32([]))?;
     for op in training.graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_))) {
@@ -54,7 +56,7 @@ pub fn applying_graph(training: &TrainingGraph) -> Result<ApplyingGraph, TrainEr
         };
         let parameter = copy(op.inputs[0])?;
         let slots = op.inputs[4..].iter().map(|&slot| copy(slot)).collect::<Result<Vec<_>, _>>()?;
-        let gradient = add_accumulator(&mut graph, parameter)?;
+        let gradient = add_accumulator(&mut graph, parameter, &prefix)?;
         let inputs = [vec![parameter, gradient, learning_rate, step], slots].concat();
         graph.add_op(op.kind.clone(), &inputs, Site { layer, phase: Phase::Update })?;
     }
@@ -68,18 +70,20 @@ pub fn sees_other_samples(graph: &Graph) -> bool {
 
 /// The persistent values in which gradients are added up.
 pub fn accumulators(graph: &Graph) -> impl Iterator<Item = ValueId> + '_ {
-    graph.persistents().filter(|&id| graph.value(id).name.starts_with(PREFIX))
+    graph.persistents().filter(|&id| graph.value(id).role == Role::Accumulator)
 }
 
-const PREFIX: &str = "accumulated/";
+/// What the names of accumulators begin with; the same for all graphs of one model.
+fn prefix(graph: &Graph) -> String {
+    graph.free_prefix("accumulated")
+}
 
-fn add_accumulator(graph: &mut Graph, parameter: ValueId) -> Result<ValueId, TrainError> {
+fn add_accumulator(graph: &mut Graph, parameter: ValueId, prefix: &str) -> Result<ValueId, TrainError> {
     let value = graph.value(parameter).clone();
-    let name = format!("{PREFIX}{}", value.name);
-    ensure_free(graph, &name)?;
+    let name = format!("{prefix}{}", value.name);
     let tensor = TensorType::f32(value.tensor.shape);
     let zero = Init::Constant(0.0);
-    Ok(graph.add_persistent(name, tensor, Role::OptimizerState, zero, value.layer)?)
+    Ok(graph.add_persistent(name, tensor, Role::Accumulator, zero, value.layer)?)
 }
 
 #[cfg(test)]

@@ -54,10 +54,4 @@ pub enum TrainError {
         /// The parameter's name.
         name: String,
     },
-    /// A name that training wants to give to a value of its own.
-    #[error("the graph already has an input or a persistent value called `{name}`")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
 }

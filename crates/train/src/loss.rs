@@ -109,7 +109,7 @@ impl Loss {
     /// Appends the loss of these predictions.
     pub(crate) fn add_to(self, graph: &mut Graph, predictions: ValueId) -> Result<LossValues, TrainError> {
         let targets = self.targets(graph.tensor(predictions))?;
-        let targets = graph.add_input("targets", targets)?;
+        let targets = graph.add_input(graph.free_name("targets"), targets)?;
         let layer = graph.add_layer("loss");
         let mut add = |kind: OpKind, inputs: &[ValueId]| -> Result<ValueId, ShapeError> {
             graph.add_single(kind, inputs, Site::forward(layer))

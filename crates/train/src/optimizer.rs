@@ -115,9 +115,9 @@ impl Optimizer {
         leaner.into_iter().filter(move |other| other.slots().len() < self.slots().len())
     }
 
-    /// The name of a slot of a parameter, such as `adam/m/dense/kernel`.
-    pub fn slot_name(self, slot: &str, parameter: &str) -> String {
-        format!("{}/{slot}/{parameter}", self.name())
+    /// What the names of a slot begin with, such as `adam/m`; the parameter's name follows.
+    pub fn slot_name(self, slot: &str) -> String {
+        format!("{}/{slot}", self.name())
     }
 }
 

@@ -5,7 +5,7 @@
 //! Invariant: every parameter is updated exactly once.
 
 use crate::{Loss, Optimizer, TrainError, differentiate};
-use plimsoll_graph::{Graph, Init, Phase, Role, Site, Source, TensorType, ValueId};
+use plimsoll_graph::{Graph, Init, Phase, Role, Site, TensorType, ValueId};
 
 /// A graph that trains, and the values a training loop deals with.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +52,11 @@ impl TrainingGraph {
 pub fn training_graph(forward: Graph, loss: Loss, optimizer: Optimizer) -> Result<TrainingGraph, TrainError> {
     let (mut training, gradients) = differentiated(forward, loss)?;
     let (learning_rate, step) = (training.learning_rate, training.step);
+    let names = optimizer.slots().iter().map(|slot| optimizer.slot_name(slot));
+    let prefixes: Vec<String> = names.map(|name| training.graph.free_prefix(&name)).collect();
     for (parameter, gradient) in gradients {
-        add_update(&mut training.graph, optimizer, [parameter, gradient, learning_rate, step])?;
+        let inputs = [parameter, gradient, learning_rate, step];
+        add_update(&mut training.graph, optimizer, &prefixes, inputs)?;
     }
     Ok(training)
 }
@@ -71,11 +74,8 @@ pub(crate) fn differentiated(
     if parameters.is_empty() {
         return Err(TrainError::NoParameters);
     }
-    for name in ["targets", "learning_rate"] {
-        ensure_free(&graph, name)?;
-    }
     let step = step_input(&mut graph)?;
-    let learning_rate = graph.add_input("learning_rate", TensorType::f32([]))?;
+    let learning_rate = graph.add_input(graph.free_name("learning_rate"), TensorType::f32([]))?;
     let added = loss.add_to(&mut graph, predictions)?;
     graph.add_output(added.loss);
     added.accuracy.into_iter().for_each(|accuracy| graph.add_output(accuracy));
@@ -90,24 +90,28 @@ pub(crate) fn differentiated(
     Ok((training, gradients))
 }
 
-/// The number of the step: the one dropout already reads, or a new input.
+/// The number of the step: the one dropout already reads, or a new input. It is the only integer a forward pass reads that is not one
+/// a sample.
 fn step_input(graph: &mut Graph) -> Result<ValueId, TrainError> {
     let wanted = TensorType::i32([]);
-    let is_step = |&id: &ValueId| graph.value(id).name == "step" && *graph.tensor(id) == wanted;
-    if let Some(step) = graph.inputs().find(is_step) {
-        return Ok(step);
+    let found = graph.inputs().find(|&id| *graph.tensor(id) == wanted);
+    match found {
+        Some(step) => Ok(step),
+        None => Ok(graph.add_input(graph.free_name("step"), wanted)?),
     }
-    ensure_free(graph, "step")?;
-    Ok(graph.add_input("step", wanted)?)
 }
 
-/// Appends the update of one parameter, with the slots it needs.
-fn add_update(graph: &mut Graph, optimizer: Optimizer, inputs: [ValueId; 4]) -> Result<(), TrainError> {
+/// Appends the update of one parameter, with the slots it needs, whose names begin as given.
+fn add_update(
+    graph: &mut Graph,
+    optimizer: Optimizer,
+    prefixes: &[String],
+    inputs: [ValueId; 4],
+) -> Result<(), TrainError> {
     let parameter = graph.value(inputs[0]).clone();
     let mut inputs = inputs.to_vec();
-    for slot in optimizer.slots() {
-        let name = optimizer.slot_name(slot, &parameter.name);
-        ensure_free(graph, &name)?;
+    for prefix in prefixes {
+        let name = format!("{prefix}{}", parameter.name);
         let tensor = TensorType::f32(parameter.tensor.shape.clone());
         let zero = Init::Constant(0.0);
         inputs.push(graph.add_persistent(name, tensor, Role::OptimizerState, zero, parameter.layer)?);
@@ -117,21 +121,11 @@ fn add_update(graph: &mut Graph, optimizer: Optimizer, inputs: [ValueId; 4]) -> 
     Ok(())
 }
 
-/// Inputs and persistent values need names of their own.
-pub(crate) fn ensure_free(graph: &Graph, name: &str) -> Result<(), TrainError> {
-    let named =
-        |id: ValueId| !matches!(graph.value(id).source, Source::Op(_)) && graph.value(id).name == name;
-    match graph.value_ids().any(named) {
-        true => Err(TrainError::NameTaken { name: name.to_string() }),
-        false => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_graph::op::{BiasAdd, Binary, Dropout, Reduce, Reduction, Reshape, Unary};
-    use plimsoll_graph::{OpKind, text, verify};
+    use plimsoll_graph::{OpKind, Source, text, verify};
 
     /// A dense layer said with the ops of this directory: multiply, then sum over the inputs.
     fn dense(graph: &mut Graph, x: ValueId, name: &str, units: usize) -> ValueId {
@@ -239,6 +233,24 @@ mod tests {
     }
 
     #[test]
+    fn nothing_a_model_calls_its_own_is_refused() {
+        let mut graph = perceptron();
+        let hostile =
+            ["targets", "step", "learning_rate", "loss", "adam/m", "adam/m/head/kernel", "adam/v_2/"];
+        for name in hostile {
+            graph.add_input(name, TensorType::f32([4])).unwrap();
+        }
+        let adam = Optimizer::parse("adam").unwrap();
+        let training = training_graph(graph, LOGITS, adam).unwrap();
+        verify(&training.graph).unwrap();
+        assert_eq!(training.graph.value(training.targets).name, "targets_2");
+        for name in ["adam/m_2/head/kernel", "adam/v/head/kernel"] {
+            let slot = training.graph.find(name).unwrap();
+            assert_eq!(training.graph.value(slot).role, Role::OptimizerState, "{name}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_trained_is_an_error() {
         let train = |graph: Graph| training_graph(graph, LOGITS, Optimizer::Sgd).unwrap_err();
         let mut graph = perceptron();
@@ -254,14 +266,6 @@ mod tests {
         let x = graph.find("x").unwrap();
         graph.rename(x, "image");
         assert_eq!(train(graph), TrainError::NoInput);
-
-        let mut graph = perceptron();
-        graph.add_input("targets", TensorType::f32([])).unwrap();
-        assert_eq!(train(graph), TrainError::NameTaken { name: "targets".to_string() });
-
-        let mut graph = perceptron();
-        graph.add_input("step", TensorType::f32([])).unwrap();
-        assert_eq!(train(graph), TrainError::NameTaken { name: "step".to_string() });
 
         let mut graph = perceptron();
         let idle = TensorType::f32([2]);

@@ -146,18 +146,19 @@ fn mark_frees(graph: &Graph, places: &[Place], steps: &mut [Step]) {
 /// Who a value is.
 pub(crate) fn label(graph: &Graph, id: ValueId) -> Label {
     let value = graph.value(id);
-    let op = match value.source {
-        Source::Op(op) => graph.op(op).kind.name().to_string(),
-        Source::Input | Source::Persistent(_) => String::new(),
+    let (op, again) = match value.source {
+        Source::Op(op) => (graph.op(op).kind.name().to_string(), graph.op(op).again),
+        Source::Input | Source::Persistent(_) => (String::new(), false),
     };
     let layer = value.layer.map_or("", |layer| graph.layer_name(layer)).to_string();
-    Label { value: value.name.clone(), role: value.role.to_string(), layer, op }
+    Label { value: value.name.clone(), role: value.role.to_string(), layer, op, again }
 }
 
 fn scratch_label(graph: &Graph, op: &Op) -> Label {
     let name = op.kind.name().to_string();
     let layer = op.layer.map_or("", |layer| graph.layer_name(layer)).to_string();
-    Label { value: format!("scratch of {name}"), role: Role::Workspace.to_string(), layer, op: name }
+    let (value, role) = (format!("scratch of {name}"), Role::Workspace.to_string());
+    Label { value, role, layer, op: name, again: op.again }
 }
 
 /// How many bytes a value takes.

@@ -201,10 +201,6 @@ impl<'a> Assembly<'a> {
         if self.model.nodes.len() >= MOST_NODES {
             return Err(KerasError::Config(format!("it has more than {MOST_NODES} layers")));
         }
-        // Graphs have inputs of these names.
-        let taken = matches!(name.as_str(), "step" | "targets" | "learning_rate" | "loss")
-            || self.model.inputs.iter().any(|input| input.name == name);
-        let name = if taken { format!("{name}_layer") } else { name };
         self.model.nodes.push(Node { name, layer, inputs, trainable });
         self.places.push(place);
         Ok(NodeRef::Node(self.model.nodes.len() - 1))

@@ -92,7 +92,7 @@ pub(crate) enum Mark {
 }
 
 /// All of them, sorted by first letter.
-pub(crate) static MARKS: [(&str, Mark); 57] = [
+pub(crate) static MARKS: [(&str, Mark); 58] = [
     ("Attempting to reserve ", Mark::AttemptingToReserve),
     ("BFCAllocator dump for ", Mark::DumpFor),
     ("Bin (", Mark::Bin),
@@ -127,6 +127,7 @@ pub(crate) static MARKS: [(&str, Mark); 57] = [
     ("XLA label: ", Mark::XlaLabel),
     ("[[Node: ", Mark::Node),
     ("[[{{node ", Mark::Node),
+    ("accumulator ", Mark::Held),
     ("activation ", Mark::Held),
     ("asked for ", Mark::AskedFor),
     ("cuMemAllocAsync failed to allocate ", Mark::AsyncFailed),

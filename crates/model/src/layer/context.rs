@@ -241,7 +241,7 @@ impl<'a> Context<'a> {
         if let Some(step) = self.kept.step {
             return Ok(step);
         }
-        let step = self.graph.add_input("step", step_type())?;
+        let step = self.graph.add_input(self.graph.free_name("step"), step_type())?;
         Ok(*self.kept.step.insert(step))
     }
 
@@ -253,20 +253,22 @@ impl<'a> Context<'a> {
         role: Role,
         init: Init,
     ) -> Result<ValueId, ShapeError> {
-        let name = format!("{}/{name}", self.node.name);
-        if let Some(&shared) = self.kept.persistents.get(&name) {
+        let key = (self.node.name.clone(), name.to_string());
+        if let Some(&shared) = self.kept.persistents.get(&key) {
             let same = *self.graph.tensor(shared) == tensor;
             let other = || {
                 format!(
-                    "`{name}` is {} in another use of this layer, not {tensor}",
+                    "`{}/{name}` is {} in another use of this layer, not {tensor}",
+                    self.node.name,
                     self.graph.tensor(shared)
                 )
             };
             return if same { Ok(shared) } else { Err(self.refusal(&[], other())) };
         }
         let role = if self.node.trainable { role } else { Role::Statistic };
-        let value = self.graph.add_persistent(name.clone(), tensor, role, init, Some(self.layer))?;
-        self.kept.persistents.insert(name, value);
+        let name = self.kept.free_name(&self.node.name, name);
+        let value = self.graph.add_persistent(name, tensor, role, init, Some(self.layer))?;
+        self.kept.persistents.insert(key, value);
         Ok(value)
     }
 }

@@ -2,14 +2,16 @@
 
 use crate::Model;
 use plimsoll_graph::ValueId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What lowering keeps from layer to layer.
 pub struct Kept {
     /// The input that counts steps, once somebody has asked for it.
     pub(super) step: Option<ValueId>,
-    /// Parameters and statistics by their names.
-    pub(super) persistents: HashMap<String, ValueId>,
+    /// Parameters and statistics by the names of their layers and their own.
+    pub(super) persistents: HashMap<(String, String), ValueId>,
+    /// What they are called in the graph.
+    names: HashSet<String>,
     /// What the calls of a shared layer so far have found for each statistic.
     found: HashMap<ValueId, Vec<ValueId>>,
     /// How often each layer is called, and how often it was called so far.
@@ -23,7 +25,14 @@ impl Kept {
         for node in &model.nodes {
             calls.entry(node.name.clone()).or_default().0 += 1;
         }
-        Self { step: None, persistents: HashMap::new(), found: HashMap::new(), calls }
+        let inputs = model.inputs.iter().map(|input| input.name.clone());
+        Self {
+            step: None,
+            persistents: HashMap::new(),
+            names: HashSet::from_iter(inputs),
+            found: HashMap::new(),
+            calls,
+        }
     }
 
     /// Begins a call of a layer and gives its name: the layer's, with the number of the call from the second on.
@@ -31,6 +40,17 @@ impl Kept {
         let (_, so_far) = self.calls.get_mut(layer).expect("all nodes were counted");
         *so_far += 1;
         if *so_far == 1 { layer.to_string() } else { format!("{layer}:{so_far}") }
+    }
+
+    /// What a layer's parameter is called: `layer/kernel`, unless that is another layer's `kernel` or an input.
+    pub(super) fn free_name(&mut self, layer: &str, parameter: &str) -> String {
+        let mut name = format!("{layer}/{parameter}");
+        let mut number = 2;
+        while !self.names.insert(name.clone()) {
+            name = format!("{layer}/{parameter}_{number}");
+            number += 1;
+        }
+        name
     }
 
     /// Notes what this call of a layer has found for a statistic; after the last call, gives what all of them have found.

@@ -3,22 +3,17 @@
 use super::Problem;
 use plimsoll_graph::{Graph, Op, OpId, Site, Source, ValueId};
 
-/// What the name of a value ends with that was computed before.
-pub const AGAIN: &str = " (again)";
-
 /// A graph that computes the same as another, some of it twice.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
-    /// The graph.
+    /// The graph; its ops say which of them run again.
     pub graph: Graph,
-    /// The ops that do what an op before them did.
-    pub again: Vec<OpId>,
 }
 
 impl Rewritten {
     /// A graph as it is.
     pub fn unchanged(graph: &Graph) -> Self {
-        Self { graph: graph.clone(), again: Vec::new() }
+        Self { graph: graph.clone() }
     }
 }
 
@@ -72,7 +67,7 @@ impl<'a> Writer<'a> {
             values[id.index()] = Some(added.expect("the other graph has it"));
         }
         let looks_at = vec![None; values.len()];
-        Self { graph, written: Rewritten { graph: new, again: Vec::new() }, values, looks_at }
+        Self { graph, written: Rewritten { graph: new }, values, looks_at }
     }
 
     fn write(&mut self, id: OpId, again: bool) {
@@ -86,12 +81,11 @@ impl<'a> Writer<'a> {
         let new = &mut self.written.graph;
         let outputs = new.add_op(op.kind.clone(), inputs, site).expect("the types are the other graph's");
         for (&old, &output) in op.outputs.iter().zip(&outputs) {
-            let name = &self.graph.value(old).name;
-            new.rename(output, if again { format!("{name}{AGAIN}") } else { name.clone() });
+            new.rename(output, self.graph.value(old).name.as_str());
             self.values[old.index()] = Some(output);
         }
         if again {
-            self.written.again.push(OpId(new.ops().len() as u32 - 1));
+            new.mark_again();
         }
     }
 

@@ -16,6 +16,8 @@ pub enum Difference {
     Updates { op: OpId, times: usize },
     #[error("an input or persistent value is {here}, in the rewritten graph {there}")]
     Given { here: String, there: String },
+    #[error("op {} of the rewritten graph is said to run again, but nothing before it does the same", .op.0)]
+    NotAgain { op: OpId },
     #[error("the outputs stand for other values")]
     Outputs,
 }
@@ -29,7 +31,11 @@ pub fn verify_same(graph: &Graph, new: &Graph) -> Result<Vec<Option<ValueId>>, D
         let op = new.op(id);
         let inputs: Vec<ValueId> = op.inputs.iter().map(|input| class_of[input]).collect();
         let first = classes.find(graph, op, &inputs).ok_or(Difference::Foreign { op: id })?;
-        *classes.times.entry(first).or_default() += 1;
+        let times = classes.times.entry(first).or_default();
+        if op.again && *times == 0 {
+            return Err(Difference::NotAgain { op: id });
+        }
+        *times += 1;
         class_of.extend(op.outputs.iter().copied().zip(graph.op(first).outputs.iter().copied()));
     }
     for id in graph.op_ids().filter(|&id| !graph.op(id).kind.updates().is_empty()) {

@@ -129,7 +129,7 @@ impl Ticks {
 
 /// The labels of a trace as texts of the exhibit.
 struct Labels {
-    list: Vec<[TextId; 4]>,
+    list: Vec<([TextId; 4], bool)>,
     /// Roles that live across steps.
     resident: HashSet<TextId>,
     input: TextId,
@@ -138,19 +138,20 @@ struct Labels {
 impl Labels {
     fn of(trace: &Trace, exhibit: &mut Exhibit) -> Self {
         let texts = &mut exhibit.texts;
-        let list = trace
-            .labels
-            .iter()
-            .map(|label| [&label.value, &label.role, &label.layer, &label.op].map(|text| texts.add(text)));
+        let list = trace.labels.iter().map(|label| {
+            let names = [&label.value, &label.role, &label.layer, &label.op];
+            (names.map(|text| texts.add(text)), label.again)
+        });
         let list = list.collect();
-        let resident = ["parameter", "statistic", "optimizer_state"].map(|role| texts.add(role)).into();
+        let resident = ["parameter", "statistic", "optimizer_state", "accumulator"];
+        let resident = resident.map(|role| texts.add(role)).into();
         Self { list, resident, input: texts.add("input") }
     }
 
     fn buffer(&self, (offset, bytes): (Offset, Bytes), label: LabelId, live: Range<u32>) -> Option<Buffer> {
-        let [value, role, layer, op] = *self.list.get(label.0 as usize)?;
+        let ([value, role, layer, op], again) = *self.list.get(label.0 as usize)?;
         let kept = if self.resident.contains(&role) { Kept::AcrossSteps } else { Kept::Unknown };
-        Some(Buffer { live, offset, bytes, value, role, layer, op, kept })
+        Some(Buffer { live, offset, bytes, value, role, layer, op, again, kept })
     }
 
     /// What runs during each tick, as far as it took something.

@@ -18,7 +18,7 @@ pub struct RoleLook {
 }
 
 /// The roles in the order in which charts stack them, from below.
-pub const ROLES: [RoleLook; 7] = [
+pub const ROLES: [RoleLook; 8] = [
     RoleLook { role: "parameter", name: "parameters", letter: 'p', colour: "#0072b2", terminal: 25 },
     RoleLook {
         role: "optimizer_state",
@@ -27,6 +27,7 @@ pub const ROLES: [RoleLook; 7] = [
         colour: "#56b4e9",
         terminal: 75,
     },
+    RoleLook { role: "accumulator", name: "accumulators", letter: 'c', colour: "#d55e00", terminal: 166 },
     RoleLook { role: "statistic", name: "statistics", letter: 's', colour: "#f0e442", terminal: 227 },
     RoleLook { role: "input", name: "input", letter: 'i', colour: "#8b93a0", terminal: 246 },
     RoleLook { role: "activation", name: "activations", letter: 'a', colour: "#009e73", terminal: 36 },

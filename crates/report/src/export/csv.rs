@@ -16,8 +16,8 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> Result<()> {
     let nobody = Label::default();
     for (event, end) in trace.events.iter().zip(ends(trace)) {
         let Event::Take { time, offset, bytes, label, .. } = event else { continue };
-        let Label { value, role, layer, op } = trace.labels.get(label.0 as usize).unwrap_or(&nobody);
-        for name in [value, role, layer, op] {
+        let label = trace.labels.get(label.0 as usize).unwrap_or(&nobody);
+        for name in [&label.shown(), &label.role, &label.layer, &label.op] {
             write!(out, "{},", field(name))?;
         }
         let end = end.map_or(String::new(), |end| (u64::from(end.0) + 1).to_string());

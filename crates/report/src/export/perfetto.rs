@@ -120,8 +120,9 @@ fn write_buffers(trace: &Trace, unrolled: &Unrolled, list: &mut List<'_, impl Wr
 fn buffer(trace: &Trace, phase: &str, id: u64, take: usize, time: f64) -> Value {
     let Event::Take { offset, bytes, label, .. } = trace.events[take] else { return Value::Null };
     let nobody = Label::default();
-    let Label { value, role, layer, op } = label_of(trace, label).unwrap_or(&nobody);
-    let name = if value.is_empty() { "buffer" } else { value };
+    let label = label_of(trace, label).unwrap_or(&nobody);
+    let Label { role, layer, op, .. } = label;
+    let name = if label.value.is_empty() { "buffer".to_string() } else { label.shown() };
     let mut event = json!({
         "ph": phase, "cat": "buffer", "id": format!("{id:#x}"), "pid": PROCESS, "tid": STEPS, "name": name, "ts": time,
     });

@@ -45,6 +45,7 @@ pub(super) fn exhibit(exhibit: &Exhibit) -> Value {
             "role": of(|buffer| buffer.role.0.into()),
             "layer": of(|buffer| buffer.layer.0.into()),
             "op": of(|buffer| buffer.op.0.into()),
+            "again": of(|buffer| buffer.again.into()),
             "why": column(&why),
             "last": column(&last),
         },

@@ -117,7 +117,7 @@ function rectangleOf(panel, frame, buffer) {
 
 // Names inside the rectangles that have room for one.
 function nameBuffers(panel, frame, stack) {
-  const { count, value, life, bytes } = panel.exhibit.buffers();
+  const { count, life, bytes } = panel.exhibit.buffers();
   const { context } = frame;
   context.textAlign = "left";
   context.textBaseline = "middle";
@@ -127,7 +127,7 @@ function nameBuffers(panel, frame, stack) {
     if (life[i] * across < 60 || bytes[i] * up < 14) continue;
     const { left, top, width, height } = rectangleOf(panel, frame, i);
     if (width < 60 || height < 14) continue;
-    const text = shortened(context, panel.exhibit.texts[value[i]], width - 8);
+    const text = shortened(context, nameOf(panel.exhibit, i), width - 8);
     context.fillStyle = inkOn(stack.keys[stack.of[i]].colour);
     context.fillText(text, left + 4, top + height / 2);
   }

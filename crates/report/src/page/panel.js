@@ -143,10 +143,10 @@ function hover(panel, kind, event, place) {
 
 // What is known about a buffer, in lines; the first is its name.
 function factsOf(exhibit, buffer) {
-  const { value, role, layer, op, bytes, offset, start, end } = exhibit.buffers();
+  const { role, layer, op, bytes, offset, start, end } = exhibit.buffers();
   const text = (column) => exhibit.texts[column[buffer]];
   const unit = exhibit.raw.unit;
-  const lines = [[text(value) || text(op) || "(no name)", true]];
+  const lines = [[nameOf(exhibit, buffer) || text(op) || "(no name)", true]];
   const made = text(op) ? "made by " + text(op) + (text(layer) ? " of " + text(layer) : "") : text(layer) ? "of " + text(layer) : "";
   lines.push([[roleName(text(role)), made].filter(Boolean).join(", ")]);
   lines.push([size(bytes[buffer]) + " (" + count(bytes[buffer]) + " bytes) at +" + size(offset[buffer])]);

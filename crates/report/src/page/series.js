@@ -94,17 +94,22 @@ function largestKeys(exhibit, ids) {
   return keys.concat([{ name: "all others", colour: REST, ids: [] }]);
 }
 
+// The name of a buffer's value; what is computed again says so.
+function nameOf(exhibit, buffer) {
+  const { value, again } = exhibit.buffers();
+  const name = exhibit.texts[value[buffer]];
+  return name && again[buffer] ? name + " (again)" : name;
+}
+
 // Values that are computed a second time, with their first life.
 function computedAgain(exhibit) {
-  const { value, bytes, start, end, count } = exhibit.buffers();
-  const ending = " (again)";
+  const { value, bytes, start, end, again, count } = exhibit.buffers();
   const first = new Map();
-  for (let i = 0; i < count; i++) if (!first.has(exhibit.texts[value[i]])) first.set(exhibit.texts[value[i]], i);
+  for (let i = 0; i < count; i++) if (!again[i] && !first.has(value[i])) first.set(value[i], i);
   const rows = [];
   for (let i = 0; i < count; i++) {
-    const name = exhibit.texts[value[i]];
-    if (!name.endsWith(ending)) continue;
-    const original = first.get(name.slice(0, -ending.length));
+    if (!again[i]) continue;
+    const original = first.get(value[i]);
     const gap = original === undefined ? 0 : Math.max(0, start[i] - end[original]);
     rows.push({ buffer: i, original, gap, bytes: bytes[i] });
   }

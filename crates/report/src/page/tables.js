@@ -45,7 +45,7 @@ function fillRows(table, list, rowOf, shown = ROWS) {
 // The buffers of the chosen moment, the largest first.
 function fillLive(panel) {
   const { exhibit, moment } = panel;
-  const { start, end, bytes, count: all, value, layer } = exhibit.buffers();
+  const { start, end, bytes, count: all, layer } = exhibit.buffers();
   const live = [];
   for (let i = 0; i < all; i++) if (start[i] <= moment && moment < end[i]) live.push(i);
   live.sort((a, b) => bytes[b] - bytes[a]);
@@ -63,7 +63,7 @@ function fillLive(panel) {
     const name = element("td", "name marked");
     const swatch = element("i", "swatch");
     swatch.style.background = stack.keys[stack.of[i]].colour;
-    name.append(swatch, exhibit.texts[value[i]] || "(no name)");
+    name.append(swatch, nameOf(exhibit, i) || "(no name)");
     row.append(name);
     if (hasLayers) cell(row, exhibit.texts[layer[i]], "name soft layer");
     barCell(row, bytes[i] / bytes[live[0]], stack.keys[stack.of[i]].colour);
@@ -93,7 +93,7 @@ function fillAgain(panel) {
   panel.againTable.replaceChildren(headOf([["value"], ["op"], ["bytes", "number"], ["not held for", "number"]]));
   fillRows(panel.againTable, rows, ({ buffer, gap, bytes }) => {
     const row = element("tr");
-    cell(row, exhibit.texts[value[buffer]].replace(/ \(again\)$/, ""), "name");
+    cell(row, exhibit.texts[value[buffer]], "name");
     cell(row, exhibit.texts[op[buffer]], "name soft");
     cell(row, size(bytes), "number");
     cell(row, gap > 0 ? count(gap) + " " + unit : "-", "number");

@@ -179,7 +179,7 @@ impl<'a> Memory<'a> {
         }
         let layer = layer.map(|layer| (self.layer_name)(layer)).unwrap_or_default();
         let (role, value) = (role.name().to_string(), key.2.clone());
-        let label = self.trace.add_label(Label { op: value.clone(), value, role, layer });
+        let label = self.trace.add_label(Label { op: value.clone(), value, role, layer, again: false });
         self.labels.insert(key, label);
         label
     }

@@ -2,8 +2,8 @@
 
 use super::encoding::{Expectation, differing};
 use super::{
-    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, FREE, HEADER, KIND, LABEL, MOST_EVENTS, MOST_NAMES, NEXT_BLOCK,
-    NEXT_LABEL, REFUSED, REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
+    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, FREE, HEADER, KIND, LABEL, LABEL_AGAIN, MOST_EVENTS, MOST_NAMES,
+    NEXT_BLOCK, NEXT_LABEL, REFUSED, REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
 };
 use crate::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -76,7 +76,7 @@ impl<R: BufRead> Reader<R> {
         match (first & KIND, first) {
             (END, END) => self.end()?,
             (ABOUT, ABOUT) => self.about()?,
-            (LABEL, LABEL) => self.label()?,
+            (LABEL, LABEL | LABEL_AGAIN) => self.label(first == LABEL_AGAIN)?,
             (TAKE, _) => self.take(first)?,
             (FREE, _) if first & !(KIND | SAME_TIME) == 0 => self.free(first)?,
             _ => self.mark(first)?,
@@ -100,9 +100,9 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    fn label(&mut self) -> Result<(), FileError> {
+    fn label(&mut self, again: bool) -> Result<(), FileError> {
         let [value, role, layer, op] = [self.name()?, self.name()?, self.name()?, self.name()?];
-        self.trace.labels.push(Label { value, role, layer, op });
+        self.trace.labels.push(Label { value, role, layer, op, again });
         self.expected.takes.push((0, 0));
         Ok(())
     }

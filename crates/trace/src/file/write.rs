@@ -2,8 +2,8 @@
 
 use super::encoding::{Expectation, difference, put};
 use super::{
-    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, FREE, HEADER, LABEL, NEXT_BLOCK, NEXT_LABEL, REFUSED, REGION,
-    SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
+    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, FREE, HEADER, LABEL, LABEL_AGAIN, NEXT_BLOCK, NEXT_LABEL, REFUSED,
+    REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
 };
 use crate::{About, Event, Label, Trace, What};
 use std::collections::HashMap;
@@ -69,8 +69,8 @@ impl<W: Write> Writer<W> {
 
     /// Adds a label; they are numbered in this order.
     pub fn label(&mut self, label: &Label) {
-        let Label { value, role, layer, op } = label;
-        self.buffer.push(LABEL);
+        let Label { value, role, layer, op, again } = label;
+        self.buffer.push(if *again { LABEL_AGAIN } else { LABEL });
         [value, role, layer, op].into_iter().for_each(|name| self.name(name));
         self.expected.takes.push((0, 0));
     }
