@@ -86,7 +86,7 @@ fn batch_statistics_are_warned_about_once() {
     let output = plimsoll(words);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert_eq!(stderr.matches("warning: this model normalizes over the batch").count(), 1, "{stderr}");
+    assert_eq!(stderr.matches("sees all samples of a batch").count(), 1, "{stderr}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod element;
 mod graph;
 pub mod op;
 mod role;
+pub mod samples;
 mod shape;
 pub mod text;
 mod value;

@@ -74,6 +74,7 @@ pub use unary::{Saved, Unary, UnaryGradient};
 pub use update::Update;
 pub use upsample2d::{Interpolation, Upsample2d, Upsample2dGradient};
 
+use crate::samples::Placed;
 use crate::{LayerId, Role, ShapeError, Site, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -147,6 +148,13 @@ macro_rules! op_kinds {
                     $(Self::$kind(op) => op.infer(inputs),)*
                 };
                 inferred.map_err(|problem| ShapeError { op: self.name().to_string(), inputs: inputs.to_vec(), problem })
+            }
+
+            /// Whether samples stay apart: whether each sample's part of the outputs is made from the same sample's part of the inputs.
+            pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+                match self {
+                    $(Self::$kind(op) => op.keeps_apart(at),)*
+                }
             }
         }
 
@@ -222,6 +230,24 @@ impl OpKind {
         }
         let replaces_first = matches!(self, Self::MovingAverage(_));
         Vec::from_iter(replaces_first.then_some(Overwrite { input: 0, output: 0 }))
+    }
+
+    /// Whether random numbers are drawn: by the position of an element, so that parts of a batch draw others than the whole.
+    pub fn draws(&self) -> bool {
+        matches!(self, Self::Dropout(_) | Self::RandomNormal(_))
+    }
+
+    /// Whether it is the same op for another number of samples, which only shapes may depend on.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Reshape(_), Self::Reshape(_)) | (Self::Broadcast(_), Self::Broadcast(_)) => true,
+            (Self::Fill(one), Self::Fill(two)) => one.value.to_bits() == two.value.to_bits(),
+            (Self::RandomNormal(one), Self::RandomNormal(two)) => {
+                (one.deviation, one.seed) == (two.deviation, two.seed)
+            }
+            (Self::Slice(one), Self::Slice(two)) => one.start == two.start,
+            (one, two) => one == two,
+        }
     }
 
     /// Whether the only output is the first input's bytes under another shape.

@@ -8,7 +8,7 @@ mod rule;
 mod run;
 
 use flate2::read::GzDecoder;
-use plimsoll_graph::{Graph, Role};
+use plimsoll_graph::{Graph, OpKind, Role};
 use plimsoll_import::keras::{self, Keras, Weight};
 use plimsoll_model::{Mode, NodeRef, zoo};
 use serde::Deserialize;
@@ -133,6 +133,19 @@ fn every_layer_computes_what_keras_computes() {
         failures.extend(checked.is_err().then_some(name));
     }
     assert!(failures.is_empty(), "{failures:?}");
+}
+
+#[test]
+fn only_batch_normalization_lets_samples_see_each_other() {
+    let layers = golden::<Case>("layers").into_keys().map(|name| format!("layers/{name}"));
+    let families = golden::<Case>("families").into_keys().map(|name| format!("families/{name}"));
+    for name in layers.chain(families) {
+        let model = open(&name, None).model;
+        let graph = model.lower(2, Mode::Training).unwrap();
+        let normalizes = graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_)));
+        let mixing = model.mixing().unwrap();
+        assert_eq!(mixing.map(|mixing| mixing.op), normalizes.then_some("batch_norm"), "{name}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::layer::{Context, Kept, Signal};
 use crate::{InputSpec, Model, Node, NodeRef};
+use plimsoll_graph::samples::{self, Mixing};
 use plimsoll_graph::{ElementType, Graph, Role, Shape, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -90,6 +91,13 @@ impl Model {
             true => Err(ModelError::NoOutput),
             false => Ok(graph),
         }
+    }
+
+    /// What lets the samples of a batch see each other in training; nothing if a batch in parts trains as a whole one does (but for the numbers
+    /// that dropout and noise draw).
+    pub fn mixing(&self) -> Result<Option<Mixing>, ModelError> {
+        let [few, more] = [self.lower(2, Mode::Training)?, self.lower(3, Mode::Training)?];
+        Ok(samples::mixing(&few, &more))
     }
 
     /// What a node learns and remembers, in the order of Keras's `layer.weights` within each of the layer's parts: the order of

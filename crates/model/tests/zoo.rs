@@ -89,6 +89,17 @@ fn only_dropout_in_training_reads_the_step() {
 }
 
 #[test]
+fn only_batch_normalization_lets_samples_see_each_other() {
+    for entry in zoo::entries() {
+        let spec = format!("{}@{}", entry.name, entry.smallest_size);
+        let graph = lower(&spec, 2, Mode::Training);
+        let normalizes = graph.ops().iter().any(|op| matches!(op.kind, plimsoll_graph::OpKind::BatchNorm(_)));
+        let mixing = zoo::find(&spec).unwrap().mixing().unwrap();
+        assert_eq!(mixing.map(|mixing| mixing.op), normalizes.then_some("batch_norm"), "{spec}");
+    }
+}
+
+#[test]
 fn dropouts_have_seeds_of_their_own() {
     let graph = lower("efficientnet_b0@32", 2, Mode::Training);
     let mut seeds: Vec<u64> = graph

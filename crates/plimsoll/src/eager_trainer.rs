@@ -9,10 +9,11 @@ use crate::trainer::{peak, repeat, turn};
 use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run};
 use plimsoll_exec::eager::{MakeAllocator, Updates};
 use plimsoll_exec::{Eager, ProgramId, Settings, StepError};
+use plimsoll_graph::samples::Mixing;
 use plimsoll_memory::Device;
 use plimsoll_model::Mode;
 use plimsoll_trace::Recorder;
-use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph, applying_graph, sees_other_samples};
+use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph, applying_graph};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Instant;
@@ -63,6 +64,7 @@ pub struct EagerTrainer {
     run: Run,
     on_shortage: OnShortage,
     parts: Parts,
+    mixing: Option<Mixing>,
     /// In how many parts steps are made.
     count: usize,
     shrunk_steps: u64,
@@ -93,6 +95,7 @@ impl EagerTrainer {
         let evaluation = eager.load(prepared[0].evaluation.plan.graph().clone(), &[]).map_err(failed)?;
         engine::fill_persistent(&mut eager, &prepared[0].training.graph, &steps[..1], run.seed);
         Ok(Self {
+            mixing: prepared[0].job.model.mixing()?,
             prepared,
             eager,
             steps,
@@ -157,9 +160,9 @@ impl EagerTrainer {
         measured.map_err(|error| JobError::Step { step: self.run.steps, error })
     }
 
-    /// Whether a step in parts is the same as a whole one: it is unless samples of a batch see each other.
-    pub fn parts_are_exact(&self) -> bool {
-        !sees_other_samples(&self.prepared[0].training.graph)
+    /// What lets samples of a batch see each other; nothing if a step in parts is the same as a whole one.
+    pub fn mixing(&self) -> Option<&Mixing> {
+        self.mixing.as_ref()
     }
 
     /// How the pool was used so far.

@@ -12,7 +12,6 @@ use crate::parts::MOST_PARTS;
 use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared, Remedy};
 use plimsoll_plan::Residents;
-use plimsoll_train::sees_other_samples;
 
 /// Levers whose use is up to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,9 +79,12 @@ pub fn fit(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
         Some((changed, text)) => (changed, Some(text)),
         None => (exact.within(budget)?, None),
     };
-    let changes = changes.or_else(|| batch_statistics(&prepared));
+    let changes = match changes {
+        Some(text) => Some(text),
+        None => fewer_samples(&prepared)?,
+    };
     let stages = stages::stages(job, &plain, &prepared)?;
-    let advice = advice(job, &plain, budget, allow);
+    let advice = advice(job, &plain, budget, allow)?;
     Ok(Fit { stages, advice, budget, changes, frontier: Vec::new(), prepared })
 }
 
@@ -150,8 +152,8 @@ fn point(prepared: &Prepared) -> Point {
     Point { peak: prepared.peak(), seconds: prepared.seconds(), extra_flops: prepared.extra_flops() }
 }
 
-fn may_accumulate(plain: &Prepared, allow: Allow) -> bool {
-    !allow.whole && (allow.accumulate || !sees_other_samples(&plain.training.graph))
+fn may_accumulate(job: &Job, allow: Allow) -> Result<bool, JobError> {
+    Ok(!allow.whole && (allow.accumulate || job.model.mixing()?.is_none()))
 }
 
 /// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with some of it computed again.
@@ -209,7 +211,7 @@ fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
 /// What fits without a change of numbers, or comes nearest to it.
 fn exact(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<Prepared, JobError> {
     match job.micro_batches {
-        1 => fastest(job, plain, budget, may_accumulate(plain, allow)),
+        1 => fastest(job, plain, budget, may_accumulate(job, allow)?),
         _ => Prepared::new(job, Aim::within(budget), &Residents::default()),
     }
 }
@@ -250,26 +252,27 @@ fn changes(job: &Job, allow: Allow) -> Vec<(String, Job)> {
     jobs
 }
 
-fn batch_statistics(prepared: &Prepared) -> Option<String> {
-    let parts = prepared.job.micro_batches > 1 && sees_other_samples(&prepared.training.graph);
-    let rows = prepared.parts[0].rows;
-    parts.then(|| format!("batch statistics are those of {rows} samples instead of {}", prepared.job.batch))
+/// What sees fewer samples than were asked for, if something in the model sees more than one.
+fn fewer_samples(prepared: &Prepared) -> Result<Option<String>, JobError> {
+    let (job, rows) = (&prepared.job, prepared.parts[0].rows);
+    let mixing = if job.micro_batches > 1 { job.model.mixing()? } else { None };
+    Ok(mixing.map(|mixing| format!("{mixing} sees {rows} samples instead of {}", job.batch)))
 }
 
 /// What was not allowed but would help, with its figures.
-fn advice(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Vec<Remedy> {
+fn advice(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<Vec<Remedy>, JobError> {
     let mut advice = Vec::new();
     let mut consider = |change: String, job: &Job| {
         if let Ok(peak) = job.step_peak() {
             advice.push(Remedy { change, peak, fits: peak <= budget });
         }
     };
-    if !may_accumulate(plain, allow) && plain.peak() > budget && job.batch > 1 {
+    if !may_accumulate(job, allow)? && plain.peak() > budget && job.batch > 1 {
         let micro_batches = fewest_micro_batches(job, budget);
         let rows = job.batch.div_ceil(micro_batches);
-        let text = format!(
-            "--allow accumulate: {micro_batches} micro-batches of {rows} (batch statistics of {rows})"
-        );
+        let seen =
+            job.model.mixing()?.map_or(String::new(), |mixing| format!(" ({mixing} sees {rows} samples)"));
+        let text = format!("--allow accumulate: {micro_batches} micro-batches of {rows}{seen}");
         consider(text, &Job { micro_batches, ..job.clone() });
     }
     if !allow.optimizer {
@@ -277,5 +280,5 @@ fn advice(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Vec<Remed
             consider(format!("--allow optimizer: {optimizer}"), &Job { optimizer, ..job.clone() });
         }
     }
-    advice
+    Ok(advice)
 }

@@ -51,7 +51,7 @@ fn eager(
     let outcome = trainer.train(&data, |progress| losses.push(progress.loss))?;
     let graph = &prepared[0].training.graph;
     let weights = graph.persistents().flat_map(|id| trainer.eager().f32(trainer.program(), id).to_vec());
-    Ok(Trained { outcome, losses, weights: weights.collect(), exact: trainer.parts_are_exact() })
+    Ok(Trained { outcome, losses, weights: weights.collect(), exact: trainer.mixing().is_none() })
 }
 
 fn planned(prepared: &[Prepared], run: Run) -> (Outcome, Vec<f32>) {

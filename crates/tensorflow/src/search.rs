@@ -5,9 +5,9 @@
 
 use crate::recipe::{Needs, Recipe};
 use crate::setup::{Device, Mode, Precision, Setup};
-use plimsoll_model::{Mode as Lowering, Model, ModelError};
+use plimsoll_model::{Model, ModelError};
 use plimsoll_trace::Bytes;
-use plimsoll_train::{Optimizer, sees_other_samples};
+use plimsoll_train::Optimizer;
 
 /// Levers whose use is up to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,8 +61,7 @@ impl Search {
 
 /// Looks for a recipe that fits a budget, beginning with the one that is written.
 pub fn search(model: &Model, written: &Recipe, budget: Bytes, allow: Allow) -> Result<Search, ModelError> {
-    let graph = model.lower(written.rows(), Lowering::Training)?;
-    let exact = !sees_other_samples(&graph);
+    let exact = model.mixing()?.is_none();
     let mut trials = vec![trial(model, Vec::new(), *written)?];
     let mut found = trials[0].fits(budget).then_some(0);
     for (changes, recipe) in candidates(written, Allow { accumulate: allow.accumulate || exact, ..allow }) {

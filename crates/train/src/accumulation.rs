@@ -3,7 +3,7 @@
 //! Two graphs instead of one. The accumulating graph, lowered at the size of a part, ends in `accumulator += weight * gradient` where the
 //! training graph has its updates; the applying graph consists of these updates, with the accumulators as gradients. With the weights
 //! `rows of the part / rows of the batch` the sum is the gradient of the batch's mean loss, unless samples of a batch see each other
-//! ([`sees_other_samples`]).
+//! ([`plimsoll_graph::samples`]).
 //!
 //! No op of its own is needed: gradient descent with the learning rate `-weight` is an accumulation.
 
@@ -63,11 +63,6 @@ pub fn applying_graph(training: &TrainingGraph) -> Result<ApplyingGraph, TrainEr
     Ok(ApplyingGraph { graph, step, learning_rate })
 }
 
-/// Whether what a graph computes for a sample depends on the other samples of its batch, so that a batch in parts is not the same.
-pub fn sees_other_samples(graph: &Graph) -> bool {
-    graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_)))
-}
-
 /// The persistent values in which gradients are added up.
 pub fn accumulators(graph: &Graph) -> impl Iterator<Item = ValueId> + '_ {
     graph.persistents().filter(|&id| graph.value(id).role == Role::Accumulator)
@@ -90,10 +85,10 @@ fn add_accumulator(graph: &mut Graph, parameter: ValueId, prefix: &str) -> Resul
 mod tests {
     use super::*;
     use crate::{Optimizer, training_graph};
-    use plimsoll_graph::op::{BatchNorm, BiasAdd, MatMul};
+    use plimsoll_graph::op::{BiasAdd, MatMul};
     use plimsoll_graph::verify;
 
-    fn forward(batch: usize, normalized: bool) -> Graph {
+    fn forward(batch: usize) -> Graph {
         let mut graph = Graph::new("two parameters");
         let x = graph.add_input("x", TensorType::f32([batch, 3])).unwrap();
         let layer = graph.add_layer("dense");
@@ -104,10 +99,7 @@ mod tests {
         let (kernel, bias) = (parameter("kernel", &[3, 2]), parameter("bias", &[2]));
         let site = Site::forward(layer);
         let y = graph.add_single(MatMul::default().into(), &[x, kernel], site).unwrap();
-        let y = match normalized {
-            true => graph.add_op(BatchNorm { epsilon: 1e-3 }.into(), &[y, bias, bias], site).unwrap()[0],
-            false => graph.add_single(BiasAdd {}.into(), &[y, bias], site).unwrap(),
-        };
+        let y = graph.add_single(BiasAdd {}.into(), &[y, bias], site).unwrap();
         graph.add_output(y);
         graph
     }
@@ -115,8 +107,8 @@ mod tests {
     #[test]
     fn both_graphs_verify_and_name_the_same_values() {
         for optimizer in Optimizer::DEFAULTS {
-            let whole = training_graph(forward(8, false), Loss::MeanSquaredError, optimizer).unwrap();
-            let part = accumulating_graph(forward(3, false), Loss::MeanSquaredError).unwrap();
+            let whole = training_graph(forward(8), Loss::MeanSquaredError, optimizer).unwrap();
+            let part = accumulating_graph(forward(3), Loss::MeanSquaredError).unwrap();
             let apply = applying_graph(&whole).unwrap();
             verify(&part.graph).unwrap();
             verify(&apply.graph).unwrap();
@@ -135,11 +127,5 @@ mod tests {
                 assert_eq!(apply.graph.tensor(copy), &value.tensor);
             }
         }
-    }
-
-    #[test]
-    fn batch_statistics_are_seen() {
-        assert!(sees_other_samples(&forward(4, true)));
-        assert!(!sees_other_samples(&forward(4, false)));
     }
 }

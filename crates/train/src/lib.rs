@@ -10,7 +10,7 @@ mod loss;
 mod optimizer;
 mod training;
 
-pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph, sees_other_samples};
+pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};
 pub use gradient::differentiate;
 pub use loss::Loss;
 pub use optimizer::Optimizer;

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::data::Dataset;
 use plimsoll::exec::eager::MakeAllocator;
+use plimsoll::graph::samples::Mixing;
 use plimsoll::memory::{AllocatorOptions, BfcOptions, Device, Growth, by_name};
 use plimsoll::trace::Recorder;
 use plimsoll::{Bytes, EagerOptions, EagerTrainer, OnShortage, Outcome, PoolUse, Prepared, Run};
@@ -52,14 +53,14 @@ pub(super) fn train(
         trainer.read_weights(keras).map_err(file_failure)?;
     }
     trace.into_iter().for_each(|recorder| trainer.record_to(recorder));
-    let exact = trainer.parts_are_exact();
+    let mixing = trainer.mixing().cloned();
     let display = Display::new(run.steps);
     let mut parts = 1;
     let outcome = trainer.train(data, |progress| {
         if progress.parts > parts {
             let first = parts == 1;
             parts = progress.parts;
-            display.bar.suspend(|| tell_of_parts(progress.step, parts, first && !exact));
+            display.bar.suspend(|| tell_of_parts(progress.step, parts, mixing.as_ref().filter(|_| first)));
         }
         display.show(progress);
     });
@@ -90,11 +91,11 @@ pub(super) fn add_rows(table: &mut Table, pool: &PoolUse, planned: Bytes) {
     }
 }
 
-fn tell_of_parts(step: u64, parts: usize, warn: bool) {
+fn tell_of_parts(step: u64, parts: usize, mixing: Option<&Mixing>) {
     eprintln!("step {step} ran out of memory; from here on steps are made in {parts} parts");
-    if warn {
+    if let Some(mixing) = mixing {
         eprintln!(
-            "warning: this model normalizes over the batch, so a step in parts is not the same as a whole one"
+            "warning: {mixing} sees all samples of a batch, so a step in parts is not the same as a whole one"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, ensure, extents, floats, operands_and_optional, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(q [n,t,h,d], k [n,s,h,d], v [n,s,h,e], mask [n,s]?) -> (y [n,t,h,e], log_sum [n,h,t])`.
@@ -26,6 +27,11 @@ impl Attention {
         let ([q, k, v], mask) = operands_and_optional(inputs)?;
         let [n, t, h, _, e] = self.check(q, k, v, mask)?;
         Ok(vec![q.reshaped([n, t, h, e]), q.reshaped([n, h, t])])
+    }
+
+    /// Queries look at keys of the same sample.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(4)
     }
 
     /// Checks the operands both passes have and gives `n, t, h, s, e`.
@@ -60,5 +66,10 @@ impl AttentionGradient {
         shape("the logarithm", log_sum, [n, h, t])?;
         shape("the gradient", dy, [n, t, h, e])?;
         Ok(vec![q.clone(), k.clone(), v.clone()])
+    }
+
+    /// Queries look at keys of the same sample.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(7)
     }
 }

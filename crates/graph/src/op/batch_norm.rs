@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, floats, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(x [...,c], gamma [c], beta [c]) -> (y, mean [c], variance [c])` with the statistics of this batch; the
@@ -32,6 +33,11 @@ impl BatchNorm {
         let channels = per_channel(x, &[("gamma", gamma), ("beta", beta)])?;
         Ok(vec![x.clone(), channels.clone(), channels])
     }
+
+    /// The statistics are those of all samples together.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
+    }
 }
 
 impl BatchNormInference {
@@ -39,6 +45,11 @@ impl BatchNormInference {
         let [x, gamma, beta, mean, variance] = operands(inputs)?;
         per_channel(x, &[("gamma", gamma), ("beta", beta), ("the mean", mean), ("the variance", variance)])?;
         Ok(vec![x.clone()])
+    }
+
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }
 
@@ -49,6 +60,11 @@ impl BatchNormGradient {
         let channels = per_channel(x, &[("gamma", gamma), ("the mean", mean), ("the variance", variance)])?;
         shape("the gradient", dy, x.shape.clone())?;
         Ok(vec![x.clone(), channels.clone(), channels])
+    }
+
+    /// The statistics are those of all samples together.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }
 

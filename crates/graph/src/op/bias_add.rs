@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, floats, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(x [..., c], bias [c]) -> x + bias`.
@@ -14,5 +15,10 @@ impl BiasAdd {
         floats(&[x, bias])?;
         shape("the bias", bias, [x.shape.last()])?;
         Ok(vec![x.clone()])
+    }
+
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

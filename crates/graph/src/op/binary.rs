@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, floats, operands};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(a, b) -> f(a, b)`, elementwise, both sides stretched to their common shape as NumPy does it.
@@ -32,5 +33,10 @@ impl Binary {
         floats(&[a, b])?;
         let shape = a.shape.broadcast(&b.shape).ok_or("the shapes cannot be stretched to each other")?;
         Ok(vec![a.reshaped(shape)])
+    }
+
+    /// Element by element, samples do not meet: sides that both have them have them on the same axis of the result.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

@@ -1,6 +1,7 @@
 //! Stretching a tensor to a larger shape.
 
 use super::expect::{Inferred, ensure, operands};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -17,5 +18,10 @@ impl Broadcast {
         let reaches = x.shape.broadcast(&self.shape).as_ref() == Some(&self.shape);
         ensure(reaches, || format!("{} cannot be stretched to {}", x.shape, self.shape))?;
         Ok(vec![x.reshaped(self.shape.clone())])
+    }
+
+    /// Every sample gets the same copies, whether of itself or of what is for all.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

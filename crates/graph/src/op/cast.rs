@@ -1,6 +1,7 @@
 //! Changing the element type.
 
 use super::expect::{Inferred, operands};
+use crate::samples::Placed;
 use crate::{ElementType, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -15,5 +16,10 @@ impl Cast {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
         let [x] = operands(inputs)?;
         Ok(vec![TensorType::new(self.to, x.shape.clone())])
+    }
+
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

@@ -1,6 +1,7 @@
 //! Joining tensors along an axis.
 
 use super::expect::{Inferred, ensure};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -25,5 +26,10 @@ impl Concat {
             extents[self.axis] += other.shape[self.axis];
         }
         Ok(vec![first.reshaped(Shape::new(extents))])
+    }
+
+    /// Joined along the samples, those of the second would follow those of the first.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outputs[0].axis != Some(self.axis)
     }
 }

@@ -4,6 +4,7 @@
 use super::expect::{Inferred, ensure, extents, floats, operands, shape};
 use super::sliding::{Geometry, Sliding};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(x [n,h,w,c], filter [kh,kw,c/groups,f]) -> y [n,h',w',f]`.
@@ -45,6 +46,11 @@ impl Conv2d {
         Ok(vec![x.reshaped([n, oh, ow, f])])
     }
 
+    /// An image is a sample; the filter is for all.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
+    }
+
     pub(super) fn check_channels(&self, c: usize, f: usize) -> Result<(), String> {
         let divides = self.groups > 0 && c.is_multiple_of(self.groups) && f.is_multiple_of(self.groups);
         ensure(divides, || format!("{} groups do not divide {c} and {f} channels", self.groups))
@@ -67,5 +73,10 @@ impl Conv2dFilterGradient {
         let [oh, ow] = self.conv.sliding.over([h, w], self.window)?.output;
         shape("the gradient", dy, [n, oh, ow, f])?;
         Ok(vec![x.reshaped([self.window[0], self.window[1], c / self.conv.groups, f])])
+    }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }

@@ -1,6 +1,7 @@
 //! Cross-entropy losses, one number a row, with their gradient; and the accuracy that goes with them.
 
 use super::expect::{Inferred, ensure, floats, integers, operands, shape};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,12 @@ impl CrossEntropy {
         Ok(vec![predictions.reshaped(self.rows(predictions, targets)?)])
     }
 
+    /// A row may be a part of a sample, not the other way round.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        let predictions = &at.inputs[0];
+        predictions.axis.is_none_or(|axis| axis + 1 != predictions.shape.rank())
+    }
+
     fn rows(&self, predictions: &TensorType, targets: &TensorType) -> Result<Shape, String> {
         floats(&[predictions])?;
         ensure(predictions.shape.rank() > 0, || "the predictions are a scalar".to_string())?;
@@ -70,6 +77,11 @@ impl CrossEntropyGradient {
         shape("the gradient", dloss, self.0.rows(predictions, targets)?)?;
         Ok(vec![predictions.clone()])
     }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
+    }
 }
 
 impl Accuracy {
@@ -77,5 +89,10 @@ impl Accuracy {
         let [predictions, targets] = operands(inputs)?;
         self.0.rows(predictions, targets)?;
         Ok(vec![predictions.reshaped([])])
+    }
+
+    /// It is a mean over all samples.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }

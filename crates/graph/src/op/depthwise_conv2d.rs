@@ -3,6 +3,7 @@
 use super::expect::{Inferred, ensure, extents, floats, operands, shape};
 use super::sliding::{Geometry, Sliding};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(x [n,h,w,c], filter [kh,kw,c,m]) -> y [n,h',w',c*m]`; channel `c*m + j` is channel `c` under its filter `j`.
@@ -41,6 +42,11 @@ impl DepthwiseConv2d {
         Ok(vec![x.reshaped([n, oh, ow, c * m])])
     }
 
+    /// An image is a sample; the filter is for all.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
+    }
+
     /// The geometry for types that the shape rule has accepted.
     pub fn geometry(&self, size: [usize; 2], window: [usize; 2]) -> Geometry {
         self.sliding.over(size, window).expect("the shape rule has accepted these types")
@@ -57,6 +63,11 @@ impl DepthwiseConv2dInputGradient {
         shape("the gradient", dy, [n, oh, ow, c * m])?;
         Ok(vec![dy.reshaped([n, self.size[0], self.size[1], c])])
     }
+
+    /// A gradient belongs to an image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
+    }
 }
 
 impl DepthwiseConv2dFilterGradient {
@@ -69,5 +80,10 @@ impl DepthwiseConv2dFilterGradient {
         let [oh, ow] = self.sliding.over([h, w], self.window)?.output;
         shape("the gradient", dy, [n, oh, ow, f])?;
         Ok(vec![x.reshaped([self.window[0], self.window[1], c, f / c])])
+    }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }

@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, ensure, floats, integers, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(x, step i32[]) -> x / (1 - rate)` where kept, 0 elsewhere.
@@ -24,5 +25,10 @@ impl Dropout {
         shape("the step", step, [])?;
         ensure((0.0..1.0).contains(&self.rate), || format!("the rate {} is not in [0, 1)", self.rate))?;
         Ok(vec![x.clone()])
+    }
+
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

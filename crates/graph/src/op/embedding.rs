@@ -1,6 +1,7 @@
 //! Looking up rows of a table by their number, with the gradient.
 
 use super::expect::{Inferred, ensure, extents, floats, integers, operands, shape};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,11 @@ impl Embedding {
         let [_, width] = extents("the table", table)?;
         Ok(vec![table.reshaped(appended(&ids.shape, width))])
     }
+
+    /// The table is for all.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.inputs[0].axis.is_none()
+    }
 }
 
 impl EmbeddingGradient {
@@ -34,6 +40,11 @@ impl EmbeddingGradient {
         let width = dy.shape.last();
         shape("the gradient", dy, appended(&ids.shape, width))?;
         Ok(vec![dy.reshaped([self.rows, width])])
+    }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }
 

@@ -1,6 +1,7 @@
 //! A constant.
 
 use super::expect::{Inferred, operands};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -17,5 +18,10 @@ impl Fill {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
         let [] = operands(inputs)?;
         Ok(vec![TensorType::f32(self.shape.clone())])
+    }
+
+    /// The same for every sample.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

@@ -3,6 +3,7 @@
 use super::expect::{Inferred, ensure, extents, floats, operands_and_optional, shape};
 use super::lstm::check_mask;
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(projected [n,t,3u], recurrent [u,3u], recurrent_bias [3u], mask [n,t]?) -> (h [n,t,u], gates [n,t,3u], inner [n,t,u])`.
@@ -37,6 +38,12 @@ impl Gru {
         let state = projected.reshaped([n, t, u]);
         Ok(vec![state.clone(), projected.clone(), state])
     }
+
+    /// A sequence is a sample; the recurrent kernel and bias are for all.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        let shared = at.inputs[1..3].iter().all(|place| place.axis.is_none());
+        shared && at.outermost(4)
+    }
 }
 
 impl GruGradient {
@@ -50,5 +57,10 @@ impl GruGradient {
         shape("the gradient", dh, [n, t, u])?;
         check_mask(mask, n, t)?;
         Ok(vec![gates.clone(), recurrent.clone(), recurrent.reshaped([3 * u])])
+    }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }

@@ -1,6 +1,7 @@
 //! Layer normalization over the last axis, with its gradient.
 
 use super::expect::{Inferred, floats, operands, shape};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,11 @@ impl LayerNorm {
         let rows = x.reshaped(rows(x)?);
         Ok(vec![x.clone(), rows.clone(), rows])
     }
+
+    /// A row may be a part of a sample, not the other way round.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.not_last()
+    }
 }
 
 impl LayerNormGradient {
@@ -35,6 +41,11 @@ impl LayerNormGradient {
         shape("the inverse deviation", inverse_deviation, rows(x)?)?;
         shape("the gradient", dy, x.shape.clone())?;
         Ok(vec![x.clone(), gamma.clone(), gamma.clone()])
+    }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }
 

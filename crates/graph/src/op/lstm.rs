@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, ensure, extents, floats, operands_and_optional, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(projected [n,t,4u], recurrent [u,4u], mask [n,t]?) -> (h [n,t,u], c [n,t,u], gates [n,t,4u])`.
@@ -35,6 +36,12 @@ impl Lstm {
         let state = projected.reshaped([n, t, u]);
         Ok(vec![state.clone(), state, projected.clone()])
     }
+
+    /// A sequence is a sample; the recurrent kernel is for all.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        let shared = at.inputs[1].axis.is_none();
+        shared && at.outermost(3)
+    }
 }
 
 impl LstmGradient {
@@ -48,6 +55,11 @@ impl LstmGradient {
         shape("the gradient", dh, [n, t, u])?;
         check_mask(mask, n, t)?;
         Ok(vec![gates.clone(), recurrent.clone()])
+    }
+
+    /// Gradients are sums over samples or not asked about.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }
 

@@ -1,6 +1,7 @@
 //! Matrix product, batched.
 
 use super::expect::{Inferred, ensure, floats, operands};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,14 @@ impl MatMul {
         ensure(!(shared && self.transpose_a), || "a batch of transposed a needs a batch of b".to_string())?;
         ensure(shared || batch_a == batch_b, || "the leading axes differ".to_string())?;
         Ok(vec![a.reshaped(Shape::new([batch_a, &[m, n]].concat()))])
+    }
+
+    /// Samples meet where the sum goes over them.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        let [a, b] = [&at.inputs[0], &at.inputs[1]];
+        let inner = |rank: usize, transposed: bool| rank - if transposed { 2 } else { 1 };
+        a.axis != Some(inner(a.shape.rank(), self.transpose_a))
+            && b.axis != Some(inner(b.shape.rank(), !self.transpose_b))
     }
 }
 

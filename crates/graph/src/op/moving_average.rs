@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, floats, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(moving, batch) -> moving * momentum + batch * (1 - momentum)`, in the place of `moving`.
@@ -17,5 +18,10 @@ impl MovingAverage {
         floats(&[moving, batch])?;
         shape("the batch's statistic", batch, moving.shape.clone())?;
         Ok(vec![moving.clone()])
+    }
+
+    /// What is remembered is of all samples.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }

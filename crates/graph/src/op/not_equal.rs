@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, integers, operands};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `ids i32[...] -> 1.0` where the id differs from `value`, else 0.0.
@@ -16,5 +17,10 @@ impl NotEqual {
         let [ids] = operands(inputs)?;
         integers(ids)?;
         Ok(vec![TensorType::f32(ids.shape.clone())])
+    }
+
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

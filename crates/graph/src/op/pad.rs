@@ -1,6 +1,7 @@
 //! Surrounding a tensor with a constant.
 
 use super::expect::{Inferred, ensure, floats, operands};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -28,5 +29,10 @@ impl Pad {
         });
         let extents = extents.collect::<Option<Vec<_>>>().ok_or("the padding is absurdly large")?;
         Ok(vec![x.reshaped(Shape::new(extents))])
+    }
+
+    /// No sample may be added.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.inputs[0].axis.is_none_or(|axis| self.before[axis] == 0 && self.after[axis] == 0)
     }
 }

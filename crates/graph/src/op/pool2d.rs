@@ -3,6 +3,7 @@
 use super::expect::{Inferred, extents, floats, operands, shape};
 use super::sliding::{Geometry, Sliding};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// What is kept of a window. Padding never takes part.
@@ -55,6 +56,11 @@ impl Pool2d {
         Ok(vec![x.reshaped([n, oh, ow, c])])
     }
 
+    /// Windows lie within an image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
+    }
+
     /// The geometry for a type that the shape rule has accepted.
     pub fn geometry(&self, x: &TensorType) -> Geometry {
         let size = [x.shape[1], x.shape[2]];
@@ -72,6 +78,11 @@ impl MaxPool2dGradient {
         shape("the gradient", dy, [n, oh, ow, c])?;
         Ok(vec![x.clone()])
     }
+
+    /// Windows lie within an image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(3)
+    }
 }
 
 impl AveragePool2dGradient {
@@ -82,5 +93,10 @@ impl AveragePool2dGradient {
         let [oh, ow] = self.sliding.over(self.size, self.window)?.output;
         shape("the gradient", dy, [n, oh, ow, c])?;
         Ok(vec![dy.reshaped([n, self.size[0], self.size[1], c])])
+    }
+
+    /// Windows lie within an image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
     }
 }

@@ -1,6 +1,7 @@
 //! Random numbers of the normal distribution.
 
 use super::expect::{Inferred, integers, operands, shape};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -23,5 +24,10 @@ impl RandomNormal {
         integers(step)?;
         shape("the step", step, [])?;
         Ok(vec![TensorType::f32(self.shape.clone())])
+    }
+
+    /// Every sample has draws of its own.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

@@ -1,6 +1,7 @@
 //! Sums, means and maxima over axes; global pooling is one of these.
 
 use super::expect::{Inferred, ensure, floats, operands, shape};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,11 @@ impl Reduce {
         floats(&[x])?;
         Ok(vec![x.reshaped(reduced(&x.shape, &self.axes, self.keep_axes)?)])
     }
+
+    /// Samples meet where they are added up or compared.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.inputs[0].axis.is_none_or(|axis| !self.axes.contains(&axis))
+    }
 }
 
 impl ReduceMaxGradient {
@@ -57,6 +63,11 @@ impl ReduceMaxGradient {
         shape("the result", y, wanted.clone())?;
         shape("the gradient", dy, wanted)?;
         Ok(vec![x.clone()])
+    }
+
+    /// Samples meet where they were compared.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.inputs[0].axis.is_none_or(|axis| !self.axes.contains(&axis))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Interpolation;
 use super::expect::{Inferred, extents, floats, operands};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `x [n,h,w,c] -> y [n,size[0],size[1],c]`.
@@ -33,6 +34,11 @@ impl Resize2d {
         let [n, _, _, c] = extents("the image", x)?;
         Ok(vec![x.reshaped([n, self.size[0], self.size[1], c])])
     }
+
+    /// Pixels are made from those of the same image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
+    }
 }
 
 impl Resize2dGradient {
@@ -41,5 +47,10 @@ impl Resize2dGradient {
         floats(&[dy])?;
         let [n, _, _, c] = extents("the gradient", dy)?;
         Ok(vec![dy.reshaped([n, self.size[0], self.size[1], c])])
+    }
+
+    /// Pixels are made from those of the same image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
     }
 }

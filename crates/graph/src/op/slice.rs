@@ -1,6 +1,7 @@
 //! Cutting a block out of a tensor; cropping an image is a slice.
 
 use super::expect::{Inferred, ensure, operands};
+use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -26,5 +27,11 @@ impl Slice {
             ensure(inside, || format!("{} from {} leaves axis {axis}", self.size[axis], self.start[axis]))?;
         }
         Ok(vec![x.reshaped(Shape::new(self.size.clone()))])
+    }
+
+    /// No sample may be left out.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        let x = &at.inputs[0];
+        x.axis.is_none_or(|axis| self.size[axis] == x.shape[axis])
     }
 }

@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, floats, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `x -> e^x / sum(e^x)` along the last axis.
@@ -24,11 +25,21 @@ impl Softmax {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
         same(operands(inputs)?)
     }
+
+    /// A row may be a part of a sample, not the other way round.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.not_last()
+    }
 }
 
 impl SoftmaxGradient {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
         pair(operands(inputs)?)
+    }
+
+    /// A row may be a part of a sample, not the other way round.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.not_last()
     }
 }
 
@@ -36,11 +47,21 @@ impl LogSoftmax {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
         same(operands(inputs)?)
     }
+
+    /// A row may be a part of a sample, not the other way round.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.not_last()
+    }
 }
 
 impl LogSoftmaxGradient {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
         pair(operands(inputs)?)
+    }
+
+    /// A row may be a part of a sample, not the other way round.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.not_last()
     }
 }
 

@@ -4,6 +4,7 @@
 use super::Conv2d;
 use super::expect::{Inferred, ensure, extents, floats, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(x [n,h',w',f], filter [kh,kw,c/groups,f]) -> y [n,h,w,c]`, the transpose of the linear map that `conv` is.
@@ -30,5 +31,10 @@ impl TransposedConv2d {
         let [oh, ow] = self.conv.sliding.over([h, w], [kh, kw])?.output;
         shape("the image", x, [n, oh, ow, f])?;
         Ok(vec![x.reshaped([n, h, w, c])])
+    }
+
+    /// An image is a sample; the filter is for all.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, floats, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `x -> f(x)`, elementwise.
@@ -81,6 +82,11 @@ impl Unary {
         Ok(vec![x.clone()])
     }
 
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
+    }
+
     /// What the gradient needs.
     pub fn saved(self) -> Saved {
         match self {
@@ -101,5 +107,10 @@ impl UnaryGradient {
         floats(&[saved, dy])?;
         shape("the gradient", dy, saved.shape.clone())?;
         Ok(vec![dy.clone()])
+    }
+
+    /// Element by element, samples do not meet.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        true
     }
 }

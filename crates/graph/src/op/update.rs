@@ -3,6 +3,7 @@
 use super::Overwrite;
 use super::expect::{Inferred, ensure, floats, integers, operands, shape};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// `(parameter, gradient, learning_rate f32[], step i32[], slots...) -> (parameter, slots...)`, each output in the place of
@@ -69,5 +70,10 @@ impl Update {
             shape("the slot", slot, parameter.shape.clone())?;
         }
         Ok(vec![parameter.clone(); 1 + self.slots()])
+    }
+
+    /// What is learned is of all samples.
+    pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
+        false
     }
 }

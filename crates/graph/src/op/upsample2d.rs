@@ -2,6 +2,7 @@
 
 use super::expect::{Inferred, ensure, extents, floats, operands};
 use crate::TensorType;
+use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
 /// How new pixels are made.
@@ -36,6 +37,11 @@ impl Upsample2d {
         let columns = w.checked_mul(self.factor[1]).ok_or("the factor is absurdly large")?;
         Ok(vec![x.reshaped([n, rows, columns, c])])
     }
+
+    /// Pixels are made from those of the same image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
+    }
 }
 
 impl Upsample2dGradient {
@@ -47,5 +53,10 @@ impl Upsample2dGradient {
         let divides = fh > 0 && fw > 0 && rows % fh == 0 && columns % fw == 0;
         ensure(divides, || format!("{rows}x{columns} is no multiple of {fh}x{fw}"))?;
         Ok(vec![dy.reshaped([n, rows / fh, columns / fw, c])])
+    }
+
+    /// Pixels are made from those of the same image.
+    pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
+        at.outermost(1)
     }
 }
