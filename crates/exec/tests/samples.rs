@@ -224,7 +224,7 @@ fn producer(graph: &Graph, id: ValueId) -> String {
 fn joined(first: &Tensor, second: &Tensor, axis: usize) -> Tensor {
     let run = |tensor: &Tensor| tensor.shape().extents()[axis..].iter().product::<usize>();
     let pairs = first.data.chunks(run(first)).zip(second.data.chunks(run(second)));
-    let data = pairs.flat_map(|(first, second)| [first, second].concat()).collect();
+    let data: Vec<f64> = pairs.flat_map(|(first, second)| [first, second].concat()).collect();
     let mut extents = first.shape().extents().to_vec();
     extents[axis] += second.shape()[axis];
     Tensor::f32(Shape::new(extents), data)
