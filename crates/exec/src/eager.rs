@@ -22,6 +22,7 @@ use plimsoll_memory::{Device, Refusal, Statistics};
 use plimsoll_trace::{LabelId, Recorder, Trace};
 use residents::Residents;
 use script::{Script, bytes};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Runs graphs op by op on a device with an allocator.
@@ -150,12 +151,36 @@ impl Eager {
         &self.scripts[program.0].graph
     }
 
+    /// Lets bytes of a value be changed that is there: persistent, or an input after the beginning.
+    ///
+    /// # Panics
+    /// If it is not there, or is shorter.
+    pub fn write(
+        &mut self,
+        program: ProgramId,
+        value: ValueId,
+        bytes: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) {
+        let held = self.find(program, value);
+        fill(&mut self.pool.bytes_mut(held)[bytes]);
+    }
+
+    /// Copies bytes of a value out that is there: persistent, an output of the last run, or an input after the beginning.
+    ///
+    /// # Panics
+    /// If it is not there, or is shorter.
+    pub fn read(&self, program: ProgramId, value: ValueId, from: usize, into: &mut [u8]) {
+        let held = self.find(program, value);
+        into.copy_from_slice(&self.pool.bytes(held)[from..from + into.len()]);
+    }
+
     /// A float32 value that is there: persistent, an output of the last run, or an input after the beginning.
     ///
     /// # Panics
     /// If it is not float32 or not there.
     pub fn f32(&self, program: ProgramId, value: ValueId) -> &[f32] {
-        let held = self.find(program, value, ElementType::F32);
+        let held = self.find_typed(program, value, ElementType::F32);
         bytemuck::cast_slice(self.pool.bytes(held))
     }
 
@@ -164,7 +189,7 @@ impl Eager {
     /// # Panics
     /// If it is not float32 or not there.
     pub fn f32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [f32] {
-        let held = self.find(program, value, ElementType::F32);
+        let held = self.find_typed(program, value, ElementType::F32);
         bytemuck::cast_slice_mut(self.pool.bytes_mut(held))
     }
 
@@ -173,7 +198,7 @@ impl Eager {
     /// # Panics
     /// If it is not int32 or not there.
     pub fn i32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [i32] {
-        let held = self.find(program, value, ElementType::I32);
+        let held = self.find_typed(program, value, ElementType::I32);
         bytemuck::cast_slice_mut(self.pool.bytes_mut(held))
     }
 
@@ -258,10 +283,15 @@ impl Eager {
         self.residents.iter().chain(transient)
     }
 
-    fn find(&self, program: ProgramId, value: ValueId, element: ElementType) -> Held {
-        let script = &self.scripts[program.0];
-        let found = &script.graph.value(value);
+    fn find_typed(&self, program: ProgramId, value: ValueId, element: ElementType) -> Held {
+        let found = self.graph(program).value(value);
         assert_eq!(found.tensor.element, element, "{}", found.name);
+        self.find(program, value)
+    }
+
+    fn find(&self, program: ProgramId, value: ValueId) -> Held {
+        let script = &self.scripts[program.0];
+        let found = script.graph.value(value);
         let held = script.held(value, &self.residents);
         held.unwrap_or_else(|| panic!("`{}` is not there", found.name))
     }

@@ -11,6 +11,7 @@ use plimsoll_graph::{ElementType, Graph, OpId, Source, ValueId};
 use plimsoll_memory::{Device, HostArena, OutOfMemory};
 use plimsoll_plan::{Plan, VerifiedPlan, bytes_of};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Recorder, Time, Trace};
+use std::ops::Range;
 
 /// How an executor runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +133,31 @@ impl Executor {
         Some(recorder)
     }
 
+    /// Lets a range of bytes of a value be filled that is there between runs: an input or a persistent value. The whole range must be filled.
+    ///
+    /// # Panics
+    /// If the value is not stored, or is shorter.
+    pub fn write(
+        &mut self,
+        program: ProgramId,
+        value: ValueId,
+        bytes: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) {
+        let (start, length) = self.place(program, value, &bytes);
+        self.note(start, length);
+        fill(self.arena.bytes_mut(start, length));
+    }
+
+    /// Copies bytes of a value out that is there between runs: an input, an output or a persistent value.
+    ///
+    /// # Panics
+    /// If the value is not stored, or is shorter.
+    pub fn read(&self, program: ProgramId, value: ValueId, from: usize, into: &mut [u8]) {
+        let (start, length) = self.place(program, value, &(from..from + into.len()));
+        into.copy_from_slice(self.arena.bytes(start, length));
+    }
+
     /// A float32 value that is there between runs: an input, an output or a persistent value.
     ///
     /// # Panics
@@ -213,6 +239,13 @@ impl Executor {
         assert_eq!(tensor.element, element, "{}", self.graph(program).value(value).name);
         let buffer = self.plan(program).buffer_of(value).expect("the value is stored");
         (buffer.offset, bytes_of(tensor))
+    }
+
+    fn place(&self, program: ProgramId, value: ValueId, bytes: &Range<usize>) -> (Offset, Bytes) {
+        let length = bytes_of(self.graph(program).tensor(value));
+        assert!(bytes.end as u64 <= length.0, "{} has {length}", self.graph(program).value(value).name);
+        let buffer = self.plan(program).buffer_of(value).expect("the value is stored");
+        (buffer.offset + Bytes(bytes.start as u64), Bytes(bytes.len() as u64))
     }
 
     fn note(&mut self, offset: Offset, bytes: Bytes) {

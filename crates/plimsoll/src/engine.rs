@@ -5,6 +5,7 @@ use crate::{Evaluation, JobError, init};
 use plimsoll_exec::{Eager, Executor, ProgramId, StepError};
 use plimsoll_graph::{ElementType, Graph, Source, ValueId};
 use plimsoll_train::TrainingGraph;
+use std::ops::Range;
 
 /// Runs programs whose values can be written and read.
 pub(crate) trait Engine {
@@ -16,12 +17,68 @@ pub(crate) trait Engine {
     fn run(&mut self, program: ProgramId) -> Result<(), StepError>;
     /// Names the first value of the forward pass that is not finite.
     fn find_non_finite(&mut self, program: ProgramId) -> Result<(), StepError>;
-    /// The contents of a float32 value.
-    fn f32(&self, program: ProgramId, value: ValueId) -> &[f32];
-    /// The same, to be written.
-    fn f32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [f32];
-    /// The contents of an int32 value, to be written.
-    fn i32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [i32];
+    /// Lets bytes of a value be filled, all of them: what is found there is undefined.
+    fn write_bytes(
+        &mut self,
+        program: ProgramId,
+        value: ValueId,
+        bytes: Range<usize>,
+        fill: &mut dyn FnMut(&mut [u8]),
+    );
+    /// Copies bytes of a value out.
+    fn read_bytes(&self, program: ProgramId, value: ValueId, from: usize, into: &mut [u8]);
+
+    /// Lets elements of a float32 or int32 value be filled, all of them: what is found there is undefined.
+    fn write(
+        &mut self,
+        program: ProgramId,
+        value: ValueId,
+        elements: Range<usize>,
+        fill: &mut dyn FnMut(Elements<'_>),
+    ) {
+        let element = self.graph(program).tensor(value).element;
+        let bytes = 4 * elements.start..4 * elements.end;
+        self.write_bytes(program, value, bytes, &mut |bytes| match element {
+            ElementType::F32 => fill(Elements::F32(bytemuck::cast_slice_mut(bytes))),
+            ElementType::I32 => fill(Elements::I32(bytemuck::cast_slice_mut(bytes))),
+            ElementType::F16 | ElementType::Bf16 => unreachable!("callers write float32 and int32"),
+        });
+    }
+
+    /// The same for all elements of a value.
+    fn write_all(&mut self, program: ProgramId, value: ValueId, fill: &mut dyn FnMut(Elements<'_>)) {
+        let elements = self.graph(program).tensor(value).shape.elements();
+        self.write(program, value, 0..elements, fill);
+    }
+
+    /// Gives every element of a value the same number.
+    fn fill(&mut self, program: ProgramId, value: ValueId, number: Number) {
+        self.write_all(program, value, &mut |elements| match (elements, number) {
+            (Elements::F32(elements), Number::F32(number)) => elements.fill(number),
+            (Elements::I32(elements), Number::I32(number)) => elements.fill(number),
+            _ => unreachable!("the number is of the value's type"),
+        });
+    }
+
+    /// Copies elements of a float32 value out.
+    fn read(&self, program: ProgramId, value: ValueId, from: usize, into: &mut [f32]) {
+        assert_eq!(self.graph(program).tensor(value).element, ElementType::F32);
+        self.read_bytes(program, value, 4 * from, bytemuck::cast_slice_mut(into));
+    }
+
+    /// The only element of a float32 value.
+    fn scalar(&self, program: ProgramId, value: ValueId) -> f32 {
+        let mut element = [0.0];
+        self.read(program, value, 0, &mut element);
+        element[0]
+    }
+}
+
+/// An element.
+#[derive(Clone, Copy)]
+pub(crate) enum Number {
+    F32(f32),
+    I32(i32),
 }
 
 /// Both executors have these methods already; only the planned one has its inputs in place from the start.
@@ -44,16 +101,18 @@ macro_rules! engine {
                 self.find_non_finite(program)
             }
 
-            fn f32(&self, program: ProgramId, value: ValueId) -> &[f32] {
-                self.f32(program, value)
+            fn write_bytes(
+                &mut self,
+                program: ProgramId,
+                value: ValueId,
+                bytes: Range<usize>,
+                fill: &mut dyn FnMut(&mut [u8]),
+            ) {
+                self.write(program, value, bytes, fill);
             }
 
-            fn f32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [f32] {
-                self.f32_mut(program, value)
-            }
-
-            fn i32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [i32] {
-                self.i32_mut(program, value)
+            fn read_bytes(&self, program: ProgramId, value: ValueId, from: usize, into: &mut [u8]) {
+                self.read(program, value, from, into);
             }
         }
     };
@@ -101,14 +160,10 @@ pub(crate) fn fill_persistent(engine: &mut impl Engine, graph: &Graph, programs:
         let place =
             programs.iter().find_map(|&program| Some((program, engine.graph(program).find(&value.name)?)));
         let (program, id) = place.expect("some program updates it");
-        match value.tensor.element {
-            ElementType::F32 => {
-                let into = engine.f32_mut(program, id);
-                init::fill(init, &value.tensor.shape, seed, stream as u64, into);
-            }
-            ElementType::I32 => engine.i32_mut(program, id).fill(0),
-            ElementType::F16 | ElementType::Bf16 => unreachable!("weights are kept in float32"),
-        }
+        engine.write_all(program, id, &mut |elements| match elements {
+            Elements::F32(into) => init::fill(init, &value.tensor.shape, seed, stream as u64, into),
+            Elements::I32(into) => into.fill(0),
+        });
     }
 }
 
@@ -131,7 +186,7 @@ pub(crate) fn step(
         let first = engine.find_non_finite(program).err().unwrap_or(error);
         return Err(JobError::NotFinite { step: number, first });
     }
-    let scalar = |value: ValueId| engine.f32(program, value)[0];
+    let scalar = |value: ValueId| engine.scalar(program, value);
     Ok(Measured { loss: scalar(training.loss), accuracy: training.accuracy.map(scalar) })
 }
 
@@ -143,17 +198,19 @@ pub(crate) fn accuracy(
     data: &dyn Samples,
 ) -> Result<f32, StepError> {
     let Evaluation { batch, input, predictions, .. } = *evaluation;
-    let classes = engine.graph(program).tensor(predictions).shape.last();
+    let shape = &engine.graph(program).tensor(predictions).shape;
+    let (classes, mut predicted) = (shape.last(), vec![0.0; shape.elements()]);
     let mut right = 0;
     for first in (0..data.count()).step_by(batch) {
         engine.begin(program)?;
         for row in 0..batch {
             // The last batch is filled up with its first samples, which are not counted again.
             let index = if first + row < data.count() { first + row } else { first };
-            write_sample(engine, program, input, (row, batch), |into| data.write_input(index, into));
+            write_sample(engine, program, input, (row, batch), &mut |into| data.write_input(index, into));
         }
         engine.run(program)?;
-        let rows = engine.f32(program, predictions).chunks_exact(classes);
+        engine.read(program, predictions, 0, &mut predicted);
+        let rows = predicted.chunks_exact(classes);
         let truth = (first..data.count()).map(|index| label(data, index));
         right += rows.zip(truth).filter(|(row, label)| largest(row) == *label).count();
     }
@@ -168,12 +225,16 @@ fn write_batch(
 ) -> Result<(), StepError> {
     let (training, program, data) = (loaded.training, loaded.program, batch.data);
     engine.begin(program)?;
-    engine.i32_mut(program, training.step).fill(scalars.step);
-    engine.f32_mut(program, training.learning_rate).fill(scalars.learning_rate);
+    engine.fill(program, training.step, Number::I32(scalars.step));
+    engine.fill(program, training.learning_rate, Number::F32(scalars.learning_rate));
     let count = batch.samples.len();
     for (row, &index) in batch.samples.iter().enumerate() {
-        write_sample(engine, program, training.input, (row, count), |into| data.write_input(index, into));
-        write_sample(engine, program, training.targets, (row, count), |into| data.write_target(index, into));
+        write_sample(engine, program, training.input, (row, count), &mut |into| {
+            data.write_input(index, into)
+        });
+        write_sample(engine, program, training.targets, (row, count), &mut |into| {
+            data.write_target(index, into);
+        });
     }
     Ok(())
 }
@@ -184,16 +245,10 @@ fn write_sample(
     program: ProgramId,
     value: ValueId,
     (row, batch): (usize, usize),
-    write: impl FnOnce(Elements<'_>),
+    write: &mut dyn FnMut(Elements<'_>),
 ) {
-    let tensor = engine.graph(program).tensor(value);
-    let length = tensor.shape.elements() / batch;
-    match tensor.element {
-        ElementType::I32 => {
-            write(Elements::I32(&mut engine.i32_mut(program, value)[row * length..][..length]))
-        }
-        _ => write(Elements::F32(&mut engine.f32_mut(program, value)[row * length..][..length])),
-    }
+    let length = engine.graph(program).tensor(value).shape.elements() / batch;
+    engine.write(program, value, row * length..(row + 1) * length, write);
 }
 
 fn label(data: &dyn Samples, index: usize) -> usize {

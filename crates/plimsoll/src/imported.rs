@@ -1,5 +1,6 @@
 //! Models that Keras has saved, in training: what they were compiled with, and their weights to and from an executor.
 
+use crate::data::Elements;
 use crate::engine::Engine;
 use crate::{EagerTrainer, Trainer};
 use plimsoll_exec::ProgramId;
@@ -108,7 +109,12 @@ fn read(engine: &mut impl Engine, programs: &[ProgramId], keras: &Keras) -> Resu
     }
     for (position, weight) in keras.weights.iter().enumerate() {
         let (program, id) = find(engine, programs, weight)?;
-        keras.read_weight(position, engine.f32_mut(program, id))?;
+        let mut read = Ok(());
+        engine.write_all(program, id, &mut |elements| match elements {
+            Elements::F32(into) => read = keras.read_weight(position, into),
+            Elements::I32(_) => unreachable!("weights are float32"),
+        });
+        read?;
     }
     Ok(())
 }
@@ -116,7 +122,9 @@ fn read(engine: &mut impl Engine, programs: &[ProgramId], keras: &Keras) -> Resu
 fn write(engine: &impl Engine, programs: &[ProgramId], keras: &Keras, path: &Path) -> Result<(), KerasError> {
     keras.write(path, |weight| {
         let (program, id) = find(engine, programs, weight)?;
-        Ok(engine.f32(program, id).to_vec())
+        let mut weights = vec![0.0; engine.graph(program).tensor(id).shape.elements()];
+        engine.read(program, id, 0, &mut weights);
+        Ok(weights)
     })
 }
 

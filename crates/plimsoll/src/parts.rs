@@ -2,7 +2,7 @@
 //! same as a whole one, except for rounding. (Where samples of a batch see each other, as with batch normalization, it is not.)
 
 use crate::JobError;
-use crate::engine::{self, Batch, Engine, Loaded, Measured, Scalars};
+use crate::engine::{self, Batch, Engine, Loaded, Measured, Number, Scalars};
 use plimsoll_exec::{ProgramId, StepError};
 use plimsoll_graph::ValueId;
 use plimsoll_train::{ApplyingGraph, accumulators};
@@ -48,7 +48,7 @@ pub(crate) fn step<'a>(
 /// Sets the sums to zero.
 fn clear(engine: &mut impl Engine, Loaded { training, program }: Loaded<'_>) {
     let all: Vec<ValueId> = accumulators(&training.graph).collect();
-    all.into_iter().for_each(|id| engine.f32_mut(program, id).fill(0.0));
+    all.into_iter().for_each(|id| engine.fill(program, id, Number::F32(0.0)));
 }
 
 /// Updates all parameters from what was added up.
@@ -58,8 +58,8 @@ fn apply(
     scalars: Scalars,
 ) -> Result<(), StepError> {
     engine.begin(program)?;
-    engine.i32_mut(program, graph.step).fill(scalars.step);
-    engine.f32_mut(program, graph.learning_rate).fill(scalars.learning_rate);
+    engine.fill(program, graph.step, Number::I32(scalars.step));
+    engine.fill(program, graph.learning_rate, Number::F32(scalars.learning_rate));
     engine.run(program)
 }
 
