@@ -61,6 +61,8 @@ impl From<JobError> for Failure {
             | JobError::PlanFile(_) => 2,
             JobError::OverBudget(_)
             | JobError::OutOfMemory(_)
+            | JobError::Bind(_)
+            | JobError::NotEager { .. }
             | JobError::Plan(_)
             | JobError::Recomputation(_)
             | JobError::Step { .. }

@@ -8,6 +8,7 @@ use crate::arguments::{Foreign, Framework, Inspect, Step};
 use crate::failure::Failure;
 use crate::table::Table;
 use crate::{chart, specification};
+use plimsoll::exec::CpuBackend;
 use plimsoll::graph::Role;
 use plimsoll::import::keras::Keras;
 use plimsoll::plan::{Options, Usage};
@@ -16,6 +17,7 @@ use plimsoll::{Bytes, Job, Prepared, cached_profile, imported};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Runs the command.
 pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
@@ -69,8 +71,9 @@ pub fn job_of(step: &Step, data: Option<&str>) -> Result<Opened, Failure> {
         return Err(Failure::usage(message, Some("a micro-batch has at least one sample".to_string())));
     }
     let learning_rate = compile(&mut job, step, keras.as_ref())?;
-    job.threads = step.threads.map_or(job.threads, usize::from);
-    let (profile, stale) = cached_profile(job.threads);
+    let cpu = step.threads.map_or_else(CpuBackend::default, |threads| CpuBackend::new(threads.into()));
+    let (profile, stale) = cached_profile(cpu.threads);
+    job.backend = Arc::new(cpu);
     job.profile = profile;
     if let Some(stale) = stale {
         eprintln!("note: {stale}");

@@ -15,8 +15,11 @@ pub use compact::Compaction;
 pub use pool::{Held, MakeAllocator, Pool};
 pub use shortage::Shortage;
 
-use crate::executor::{ProgramId, Settings, StepError, check_outputs, given_values, not_finite, run_guarded};
+use crate::backend::ProgramId;
+use crate::bound::{check_outputs, run_guarded};
+use crate::executor::{Settings, given_values};
 use crate::kernels::CpuKernels;
+use crate::step_error::StepError;
 use plimsoll_graph::{ElementType, Graph, OpId, Phase, ValueId};
 use plimsoll_memory::{Device, Refusal, Statistics};
 use plimsoll_trace::{LabelId, Recorder, Trace};
@@ -61,9 +64,9 @@ enum Walk {
 }
 
 impl Eager {
-    /// A device without blocks.
-    pub fn new(device: &Device, make: MakeAllocator, settings: Settings) -> Self {
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build();
+    /// A device without blocks, whose memory must be the host's, and a pool of so many threads.
+    pub fn new(device: &Device, make: MakeAllocator, threads: usize, settings: Settings) -> Self {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let mut pool = Pool::new(device, make);
         pool.watch(settings.record, settings.poison);
         Self {
@@ -132,7 +135,7 @@ impl Eager {
     pub fn find_non_finite(&mut self, program: ProgramId) -> Result<(), StepError> {
         for id in given_values(self.graph(program)) {
             if self.f32(program, id).iter().any(|x| !x.is_finite()) {
-                return Err(not_finite(self.graph(program), id, None));
+                return Err(StepError::not_finite(self.graph(program), id));
             }
         }
         self.walk(program, Walk::Search)
@@ -347,5 +350,5 @@ fn run_step(
         result = check_outputs(graph, &mut step.bound);
     }
     views::unbind(step);
-    result
+    result.map_err(|cause| StepError::new(graph, step.bound.op, cause))
 }

@@ -1,113 +1,88 @@
-//! The executor: walks verified plans in one arena.
+//! The executor: runs the plans of a proved arena on whatever device a backend has bound it to.
 //!
-//! Invariant: nothing is allocated while a step runs. The arena is mapped when the executor is made, views are bound when a program
-//! is loaded, kernels take their scratch from the plan, what they keep a thread is taken with the pool, and a recording has room for all its events
-//! before it begins. (A recorder copies the first run of a program when it is done; later runs cost it nothing.)
+//! Everything here is the same for all devices: what a run did to memory, whether it kept to the plan, overwriting what
+//! is freed, and finding the first value that went wrong. Everything that is not is behind [`Session`].
+//!
+//! Invariant: nothing is allocated while a step runs; a recording has room for all its events before it begins. (A
+//! recorder copies the first run of a program when it is done; later runs cost it nothing.)
 
-use crate::eager::Shortage;
-use crate::kernels::{Call, Input, KernelError, cpu};
-use crate::program::{BoundStep, Guard, Program};
-use plimsoll_graph::{ElementType, Graph, OpId, Source, ValueId};
-use plimsoll_memory::{Device, HostArena, OutOfMemory};
-use plimsoll_plan::{Plan, VerifiedPlan, bytes_of};
-use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Recorder, Time, Trace};
+use crate::StepError;
+use crate::backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session, guard};
+use crate::lives::Lives;
+use plimsoll_graph::{ElementType, Graph, Phase, Source, ValueId};
+use plimsoll_memory::Device;
+use plimsoll_plan::{Plan, Profile, VerifiedArena, VerifiedPlan, bytes_of};
+use plimsoll_trace::{Bytes, Offset, Recorder, Trace};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How an executor runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The size of the thread pool; results do not depend on it.
-    pub threads: usize,
     /// Whether bytes that a plan frees are overwritten with NaNs, to show that nobody reads them.
     pub poison: bool,
     /// Whether steps record what they do to memory.
     pub record: bool,
 }
 
-/// Names a program of one executor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramId(pub(crate) usize);
-
-/// Why a step stopped.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum StepError {
-    /// A kernel refused its inputs.
-    #[error("{layer}: {error}")]
-    Kernel {
-        /// The layer it belongs to.
-        layer: String,
-        /// What it found.
-        error: KernelError,
-    },
-    /// A value that must be finite is not.
-    #[error("{value} is not finite")]
-    NotFinite {
-        /// Its name.
-        value: String,
-        /// The layer it belongs to, or nothing.
-        layer: String,
-        /// The op that computed it, or nothing if it was given.
-        op: String,
-    },
-    /// An eager step asked its allocator for more than there is.
-    #[error(transparent)]
-    OutOfMemory(Box<Shortage>),
-}
-
-/// Runs plans in one arena.
+/// Runs plans in one arena. Its programs are the arena's plans, in the same order.
 pub struct Executor {
-    // Programs hold addresses inside the arena, so they are dropped first: fields drop in the order they stand in.
+    session: Box<dyn Session>,
+    arena: Arc<VerifiedArena>,
     programs: Vec<Program>,
-    arena: HostArena,
-    pool: rayon::ThreadPool,
     settings: Settings,
-    high_water: Bytes,
+    /// Where the persistent values end that are there from the start.
+    resident: Bytes,
     recorder: Option<Recorder>,
 }
 
+/// What is known of a plan's runs beforehand, and what the last one did.
+struct Program {
+    lives: Lives,
+    /// What the last run did to memory, with room for all events of a run.
+    recording: Trace,
+}
+
 impl Executor {
-    /// Maps an arena on the device and starts the pool.
-    pub fn new(device: &Device, who: &str, capacity: Bytes, settings: Settings) -> Result<Self, OutOfMemory> {
-        let arena = device.arena(who, capacity, None)?;
-        let arena = arena.into_host().expect("kernels of the CPU work in the memory of the host");
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build();
-        let pool = pool.expect("the operating system gives us threads");
-        pool.broadcast(|_| cpu::prepare_thread());
-        Ok(Self { programs: Vec::new(), arena, pool, settings, high_water: Bytes::ZERO, recorder: None })
+    /// Binds an arena to a device. `watched` are, for each plan, values that must be finite whenever they were
+    /// computed, on pain of [`StepError::NotFinite`]; plans beyond its end have none.
+    pub fn new(
+        backend: &dyn Backend,
+        arena: VerifiedArena,
+        watched: &[Vec<ValueId>],
+        device: &Device,
+        who: &str,
+        settings: Settings,
+    ) -> Result<Self, BindError> {
+        check_target(backend, &arena)?;
+        let arena = Arc::new(arena);
+        let none = Vec::new();
+        let watched = watched.iter().chain(std::iter::repeat(&none));
+        let guards: Vec<Vec<Guard>> = arena.plans().iter().zip(watched).map(|(p, w)| guards(p, w)).collect();
+        let session = backend.bind(arena.clone(), &guards, device, who)?;
+        let programs = arena.plans().iter().map(Program::of).collect();
+        let resident = arena.plans().iter().map(resident).max().unwrap_or_default();
+        Ok(Self { session, arena, programs, settings, resident, recorder: None })
     }
 
-    /// Binds a plan to the arena; `watched` are values that must be finite whenever they were computed, on pain of
-    /// [`StepError::NotFinite`].
-    ///
-    /// # Panics
-    /// If the plan's peak is beyond the arena.
-    pub fn load(&mut self, plan: VerifiedPlan, watched: &[ValueId]) -> ProgramId {
-        let persistent = plan.graph().persistents().filter_map(|id| plan.plan().buffer_of(id));
-        let reach = persistent.map(|buffer| buffer.end().distance()).max().unwrap_or_default();
-        self.high_water = self.high_water.max(reach);
-        self.programs.push(Program::bind(plan, &mut self.arena, watched));
-        ProgramId(self.programs.len() - 1)
+    /// The programs, in the order of the arena's plans.
+    pub fn programs(&self) -> impl Iterator<Item = ProgramId> + use<> {
+        (0..self.programs.len()).map(ProgramId)
     }
 
     /// The graph of a program.
     pub fn graph(&self, program: ProgramId) -> &Graph {
-        self.programs[program.0].plan.graph()
+        self.arena.plans()[program.0].graph()
     }
 
     /// The plan of a program.
     pub fn plan(&self, program: ProgramId) -> &Plan {
-        self.programs[program.0].plan.plan()
+        self.arena.plans()[program.0].plan()
     }
 
     /// The end of the highest buffer that any kernel or caller was given so far.
     pub fn measured_peak(&self) -> Bytes {
-        self.high_water
-    }
-
-    /// What the arena holds above an offset; for showing that nothing was written there.
-    pub fn bytes_above(&self, offset: Bytes) -> &[u8] {
-        let capacity = self.arena.capacity();
-        self.arena.bytes(Offset::START + offset, capacity - offset)
+        self.resident.max(self.session.reach())
     }
 
     /// What the last run of a program did to memory, if settings ask for it.
@@ -133,7 +108,8 @@ impl Executor {
         Some(recorder)
     }
 
-    /// Lets a range of bytes of a value be filled that is there between runs: an input or a persistent value. The whole range must be filled.
+    /// Lets a range of bytes of a value be filled that is there between runs: an input or a persistent value. The whole
+    /// range must be filled; it is the arena itself where the device's memory is the host's.
     ///
     /// # Panics
     /// If the value is not stored, or is shorter.
@@ -144,9 +120,8 @@ impl Executor {
         bytes: Range<usize>,
         fill: &mut dyn FnMut(&mut [u8]),
     ) {
-        let (start, length) = self.place(program, value, &bytes);
-        self.note(start, length);
-        fill(self.arena.bytes_mut(start, length));
+        let start = self.place(program, value, &bytes);
+        self.session.write(start, Bytes(bytes.len() as u64), fill);
     }
 
     /// Copies bytes of a value out that is there between runs: an input, an output or a persistent value.
@@ -154,102 +129,132 @@ impl Executor {
     /// # Panics
     /// If the value is not stored, or is shorter.
     pub fn read(&self, program: ProgramId, value: ValueId, from: usize, into: &mut [u8]) {
-        let (start, length) = self.place(program, value, &(from..from + into.len()));
-        into.copy_from_slice(self.arena.bytes(start, length));
+        let start = self.place(program, value, &(from..from + into.len()));
+        self.session.read(start, into);
     }
 
-    /// A float32 value that is there between runs: an input, an output or a persistent value.
+    /// Lets the elements of a float32 value be filled.
     ///
     /// # Panics
     /// If it is not float32 or not stored.
-    pub fn f32(&self, program: ProgramId, value: ValueId) -> &[f32] {
-        let (offset, bytes) = self.range(program, value, ElementType::F32);
-        bytemuck::cast_slice(self.arena.bytes(offset, bytes))
+    pub fn write_f32(&mut self, program: ProgramId, value: ValueId, mut fill: impl FnMut(&mut [f32])) {
+        let length = self.length(program, value, ElementType::F32);
+        self.write(program, value, 0..length, &mut |bytes| fill(bytemuck::cast_slice_mut(bytes)));
     }
 
-    /// The same, to be written.
-    ///
-    /// # Panics
-    /// If it is not float32 or not stored.
-    pub fn f32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [f32] {
-        let (offset, bytes) = self.range(program, value, ElementType::F32);
-        self.note(offset, bytes);
-        bytemuck::cast_slice_mut(self.arena.bytes_mut(offset, bytes))
-    }
-
-    /// An int32 value, to be written.
+    /// Lets the elements of an int32 value be filled.
     ///
     /// # Panics
     /// If it is not int32 or not stored.
-    pub fn i32_mut(&mut self, program: ProgramId, value: ValueId) -> &mut [i32] {
-        let (offset, bytes) = self.range(program, value, ElementType::I32);
-        self.note(offset, bytes);
-        bytemuck::cast_slice_mut(self.arena.bytes_mut(offset, bytes))
+    pub fn write_i32(&mut self, program: ProgramId, value: ValueId, mut fill: impl FnMut(&mut [i32])) {
+        let length = self.length(program, value, ElementType::I32);
+        self.write(program, value, 0..length, &mut |bytes| fill(bytemuck::cast_slice_mut(bytes)));
+    }
+
+    /// A copy of a float32 value.
+    ///
+    /// # Panics
+    /// If it is not float32 or not stored.
+    pub fn read_f32(&self, program: ProgramId, value: ValueId) -> Vec<f32> {
+        let mut elements = vec![0.0; self.length(program, value, ElementType::F32) / 4];
+        self.read(program, value, 0, bytemuck::cast_slice_mut(&mut elements));
+        elements
     }
 
     /// Runs every step of a program once.
     pub fn run(&mut self, program: ProgramId) -> Result<(), StepError> {
-        let Self { programs, pool, arena, high_water, settings, recorder } = self;
-        let Program { plan, steps, recording } = &mut programs[program.0];
-        recording.events.clear();
-        // The whole walk runs inside the pool, so that kernels find it and no job crosses from outside at every op.
-        let done = pool.install(|| {
-            for (time, step) in steps.iter_mut().enumerate() {
-                if settings.record {
-                    record_takes(recording, plan.plan(), step, time);
-                }
-                *high_water = (*high_water).max(step.reach);
-                run_guarded(plan.graph(), step)?;
-                if settings.record {
-                    record_frees(recording, step, time);
-                }
-                if settings.poison {
-                    poison(arena, plan.plan(), step);
-                }
-            }
-            Ok(())
-        });
-        if let Some(recorder) = recorder {
-            recorder.ran(program.0, recording);
+        let steps = self.plan(program).order.len();
+        let done = match self.settings.poison {
+            false => self.session.run(program, 0..steps),
+            true => self.run_poisoned(program, steps),
+        };
+        if self.settings.record {
+            let completed = done.as_ref().map_or_else(|fault| fault.step, |()| steps);
+            self.record(program, completed);
         }
-        done
+        done.map_err(|Fault { step, cause }| self.explain(program, step, cause))
     }
 
-    /// Runs the forward steps of a program with every value checked, and names the first that is not finite. Inputs must
-    /// have been written again; nothing persistent changes.
+    /// Runs the forward steps of a program with every value checked, and names the first that is not finite. Inputs
+    /// must have been written again; nothing persistent changes.
     pub fn find_non_finite(&mut self, program: ProgramId) -> Result<(), StepError> {
         for id in given_values(self.graph(program)) {
-            if self.f32(program, id).iter().any(|x| !x.is_finite()) {
-                return Err(not_finite(self.graph(program), id, None));
+            self.check_finite(program, id)?;
+        }
+        for step in 0..self.plan(program).order.len() {
+            let op = self.graph(program).op(self.plan(program).order[step]);
+            if op.phase != Phase::Forward {
+                continue;
+            }
+            let outputs = op.outputs.clone();
+            let done = self.session.run(program, step..step + 1);
+            if let Err(Fault { cause: cause @ Cause::Kernel(_), .. }) = done {
+                return Err(self.explain(program, step, cause));
+            }
+            outputs.into_iter().try_for_each(|output| self.check_finite(program, output))?;
+        }
+        Ok(())
+    }
+
+    /// Step by step, with what a step was the last to touch overwritten after it, except what must survive the run.
+    fn run_poisoned(&mut self, program: ProgramId, steps: usize) -> Result<(), Fault> {
+        let plan = self.arena.plans()[program.0].plan();
+        let survives = |role: plimsoll_graph::Role, end: u32| role.is_persistent() || end as usize == steps;
+        for step in 0..steps {
+            self.session.run(program, step..step + 1)?;
+            for buffer in self.programs[program.0].lives.frees[step].iter().map(|&id| plan.buffer(id)) {
+                if !survives(buffer.role, buffer.live.end) {
+                    self.session.write(buffer.offset, buffer.bytes, &mut |bytes| bytes.fill(0xff));
+                }
             }
         }
-        let Self { programs, pool, .. } = self;
-        let Program { plan, steps, .. } = &mut programs[program.0];
-        pool.install(|| {
-            for step in steps.iter_mut().filter(|step| step.is_forward(plan.graph())) {
-                run_step(plan.graph(), step)?;
-                check_outputs(plan.graph(), step)?;
-            }
-            Ok(())
-        })
+        Ok(())
     }
 
-    fn range(&self, program: ProgramId, value: ValueId, element: ElementType) -> (Offset, Bytes) {
-        let tensor = self.graph(program).tensor(value);
-        assert_eq!(tensor.element, element, "{}", self.graph(program).value(value).name);
-        let buffer = self.plan(program).buffer_of(value).expect("the value is stored");
-        (buffer.offset, bytes_of(tensor))
+    fn record(&mut self, program: ProgramId, completed: usize) {
+        let Program { lives, recording } = &mut self.programs[program.0];
+        lives.record(self.arena.plans()[program.0].plan(), completed, recording);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.ran(program.0, recording);
+        }
     }
 
-    fn place(&self, program: ProgramId, value: ValueId, bytes: &Range<usize>) -> (Offset, Bytes) {
+    fn check_finite(&mut self, program: ProgramId, id: ValueId) -> Result<(), StepError> {
+        let plan = &self.arena.plans()[program.0];
+        let tensor = plan.graph().tensor(id);
+        let start = plan.plan().buffer_of(id).map(|buffer| buffer.offset);
+        let start = start.filter(|_| tensor.element == ElementType::F32);
+        match start.is_none_or(|start| self.session.is_finite(start, tensor)) {
+            true => Ok(()),
+            false => Err(StepError::not_finite(plan.graph(), id)),
+        }
+    }
+
+    fn explain(&self, program: ProgramId, step: usize, cause: Cause) -> StepError {
+        StepError::new(self.graph(program), self.plan(program).order[step], cause)
+    }
+
+    /// Where bytes of a value begin in the arena.
+    fn place(&self, program: ProgramId, value: ValueId, bytes: &Range<usize>) -> Offset {
         let length = bytes_of(self.graph(program).tensor(value));
         assert!(bytes.end as u64 <= length.0, "{} has {length}", self.graph(program).value(value).name);
         let buffer = self.plan(program).buffer_of(value).expect("the value is stored");
-        (buffer.offset + Bytes(bytes.start as u64), Bytes(bytes.len() as u64))
+        buffer.offset + Bytes(bytes.start as u64)
     }
 
-    fn note(&mut self, offset: Offset, bytes: Bytes) {
-        self.high_water = self.high_water.max((offset + bytes).distance());
+    /// The length of a value of a known element type, in bytes.
+    fn length(&self, program: ProgramId, value: ValueId, element: ElementType) -> usize {
+        let tensor = self.graph(program).tensor(value);
+        assert_eq!(tensor.element, element, "{}", self.graph(program).value(value).name);
+        bytes_of(tensor).as_usize()
+    }
+}
+
+impl Program {
+    fn of(plan: &VerifiedPlan) -> Self {
+        let lives = Lives::of(plan.graph(), plan.plan());
+        let recording = lives.room(plan);
+        Self { lives, recording }
     }
 }
 
@@ -262,85 +267,21 @@ pub(crate) fn given_values(graph: &Graph) -> Vec<ValueId> {
     given.collect()
 }
 
-/// Names the first output of a step that is not finite.
-pub(crate) fn check_outputs(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
-    for (output, &value) in step.outputs.iter_mut().zip(&graph.op(step.op).outputs) {
-        if output.tensor().element == ElementType::F32 && output.f32().iter().any(|x| !x.is_finite()) {
-            return Err(not_finite(graph, value, Some(step.op)));
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn run_guarded(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
-    let op = graph.op(step.op);
-    if let Guard::Input(index) = step.guard
-        && !is_finite(&step.inputs[index])
-    {
-        let source = &graph.value(op.inputs[index]).source;
-        let producer = if let Source::Op(id) = source { Some(*id) } else { None };
-        return Err(not_finite(graph, op.inputs[index], producer));
-    }
-    run_step(graph, step)?;
-    match step.guard {
-        Guard::Output(index) if step.outputs[index].f32().iter().any(|x| !x.is_finite()) => {
-            Err(not_finite(graph, op.outputs[index], Some(step.op)))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn is_finite(input: &Input) -> bool {
-    // A sum of zeros times the elements is NaN if one of them is not finite, and vectorises.
-    let probe = |elements: &[f32]| elements.iter().fold(0.0f32, |sum, x| sum + x * 0.0);
-    input.f32().chunks(1 << 12).all(|chunk| probe(chunk) == 0.0)
-}
-
-fn run_step(graph: &Graph, step: &mut BoundStep) -> Result<(), StepError> {
-    let op = graph.op(step.op);
-    if op.kind.is_view() {
+/// A plan for other kernels or another memory must not run, however well it was proved.
+fn check_target(backend: &dyn Backend, arena: &VerifiedArena) -> Result<(), BindError> {
+    let target = backend.target(Profile::default());
+    if target.runs_plans_for(arena.target()) {
         return Ok(());
     }
-    let scratch = step.scratch.as_mut().map_or(&mut [][..], |scratch| scratch.f32());
-    let call = Call { inputs: &step.inputs, outputs: &mut step.outputs, scratch };
-    cpu::run(&op.kind, call).map_err(|error| {
-        let layer = op.layer.map_or(op.kind.name(), |layer| graph.layer_name(layer));
-        StepError::Kernel { layer: layer.to_string(), error }
-    })
+    let (backend, found) = (backend.name().to_string(), arena.target().kernels.name());
+    Err(BindError::OtherTarget { backend, found, wanted: target.kernels.name() })
 }
 
-pub(crate) fn not_finite(graph: &Graph, value: ValueId, op: Option<OpId>) -> StepError {
-    let layer = graph.value(value).layer.map_or("", |layer| graph.layer_name(layer)).to_string();
-    let op = op.map_or("", |op| graph.op(op).kind.name()).to_string();
-    StepError::NotFinite { value: graph.value(value).name.clone(), layer, op }
+fn guards(plan: &VerifiedPlan, watched: &[ValueId]) -> Vec<Guard> {
+    plan.plan().order.iter().map(|&id| guard(plan.graph().op(id), watched)).collect()
 }
 
-fn record_takes(recording: &mut Trace, plan: &Plan, step: &BoundStep, time: usize) {
-    for &id in &step.takes {
-        let buffer = plan.buffer(id);
-        recording.events.push(Event::Take {
-            time: Time(time as u32),
-            block: BlockId(id.0),
-            offset: buffer.offset,
-            bytes: buffer.bytes,
-            label: LabelId(id.0),
-        });
-    }
-}
-
-fn record_frees(recording: &mut Trace, step: &BoundStep, time: usize) {
-    for &id in &step.frees {
-        recording.events.push(Event::Free { time: Time(time as u32), block: BlockId(id.0) });
-    }
-}
-
-/// Overwrites what this step was the last to touch, except what must survive the run.
-fn poison(arena: &mut HostArena, plan: &Plan, step: &BoundStep) {
-    for &id in &step.frees {
-        let buffer = plan.buffer(id);
-        let survives = buffer.role.is_persistent() || buffer.live.end as usize == plan.order.len();
-        if !survives {
-            arena.bytes_mut(buffer.offset, buffer.bytes).fill(0xff);
-        }
-    }
+fn resident(plan: &VerifiedPlan) -> Bytes {
+    let persistent = plan.graph().persistents().filter_map(|id| plan.plan().buffer_of(id));
+    persistent.map(|buffer| buffer.end().distance()).max().unwrap_or_default()
 }

@@ -6,13 +6,8 @@ pub mod cpu;
 pub use call::{Call, Input, Output};
 
 use plimsoll_graph::{OpKind, TensorType};
-use plimsoll_plan::{Kernels, Profile, Target};
+use plimsoll_plan::Kernels;
 use plimsoll_trace::Bytes;
-
-/// What plans for the CPU are for: kernels in a pool of so many threads, on a machine of a known speed.
-pub fn cpu_target(threads: usize, profile: Profile) -> Target {
-    Target { profile, ..Target::new(CpuKernels { threads }) }
-}
 
 /// The CPU kernels in a pool of so many threads, as a plan sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

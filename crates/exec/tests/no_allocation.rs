@@ -3,11 +3,10 @@
 
 #![allow(unsafe_code)]
 
-use plimsoll_exec::kernels::CpuKernels;
-use plimsoll_exec::{Executor, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
 use plimsoll_memory::Device;
 use plimsoll_model::{Mode, zoo};
-use plimsoll_plan::{Options, Residents, Target, plan, verify};
+use plimsoll_plan::{Options, Profile, Residents, plan, verify_arena};
 use plimsoll_train::{Loss, Optimizer, training_graph};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +32,8 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
 
 /// After so many entries, the queue of rayon's pool takes a new block.
 const ENTRIES_PER_BLOCK: usize = 63;
@@ -61,14 +62,13 @@ fn a_step_allocates_nothing() {
         let forward = zoo::find(spec).unwrap().lower(2, Mode::Training).unwrap();
         let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
         let training = training_graph(forward, loss, Optimizer::parse("adam").unwrap()).unwrap();
-        let target = Target::new(CpuKernels { threads: 2 });
+        let target = CPU.target(Profile::default());
         let made = plan(&training.graph, &target, Options::default(), &Residents::default());
-        let peak = made.peak;
-        let proved = verify(training.graph.clone(), made, &target).unwrap();
-        let settings = Settings { threads: 2, poison: false, record: true };
-        let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
-        let program = executor.load(proved, &[]);
-        executor.i32_mut(program, training.step).fill(1);
+        let arena = verify_arena(vec![(training.graph.clone(), made)], &target).unwrap();
+        let (device, settings) = (Device::host(arena.peak()), Settings { poison: false, record: true });
+        let mut executor = Executor::new(&CPU, arena, &[], &device, "test", settings).unwrap();
+        let program = ProgramId::of(0);
+        executor.write_i32(program, training.step, |into| into.fill(1));
         let mut entries = 0;
         for step in 0..ENTRIES_PER_BLOCK + 5 {
             let before = COUNT.load(Ordering::Relaxed);

@@ -1,8 +1,7 @@
 //! Random training graphs: planned, proved, run with freed bytes poisoned, and compared with the reference.
 
-use plimsoll_exec::kernels::CpuKernels;
 use plimsoll_exec::reference::{self, Tensor};
-use plimsoll_exec::{Eager, Executor, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Eager, Executor, ProgramId, Settings};
 use plimsoll_graph::op::{
     BatchNorm, BiasAdd, Binary, Broadcast, Concat, Conv2d, Dropout, LayerNorm, MatMul, Pad, Padding, Pool,
     Pool2d, Reduce, Reduction, Reshape, Slice, Sliding, Softmax, Transpose, Unary,
@@ -11,14 +10,25 @@ use plimsoll_graph::{
     ElementType, Graph, Init, OpKind, Phase, Role, Shape, Site, Source, TensorType, ValueId, text,
 };
 use plimsoll_memory::{Allocator, Bfc, BfcOptions, Device};
-use plimsoll_plan::{Options, Residents, Target, plan, predict, verify};
+use plimsoll_plan::{
+    Options, Profile, Residents, Target, VerifiedArena, plan, predict, verify, verify_arena,
+};
 use plimsoll_trace::{Bytes, summarize};
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
+const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
+const PROGRAM: ProgramId = ProgramId::of(0);
+
 fn target() -> Target {
-    Target::new(CpuKernels { threads: 2 })
+    CPU.target(Profile::default())
+}
+
+/// An executor for a proved arena on memory that is just large enough.
+fn executor(backend: &dyn Backend, arena: VerifiedArena, settings: Settings) -> Executor {
+    let device = Device::host(arena.peak());
+    Executor::new(backend, arena, &[], &device, "test", settings).unwrap()
 }
 
 proptest! {
@@ -65,34 +75,34 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
     let made = plan(graph, &target(), Options::default(), &Residents::default());
     let predicted = predict(graph, &made);
     let peak = made.peak;
-    let proved = verify(graph.clone(), made, &target()).unwrap();
-    let settings = Settings { threads: 2, poison: true, record: true };
-    let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
-    let program = executor.load(proved, &[]);
+    let arena = verify_arena(vec![(graph.clone(), made)], &target()).unwrap();
+    let (mut executor, program) = (executor(&CPU, arena, Settings { poison: true, record: true }), PROGRAM);
     let mut given = first_contents(training, seed);
     for (&id, tensor) in
         given.iter().filter(|(id, _)| matches!(graph.value(**id).source, Source::Persistent(_)))
     {
-        write(executor.f32_mut(program, id), tensor);
+        executor.write_f32(program, id, |into| write(into, tensor));
     }
     for step in 1..=2 {
         given.insert(training.step, Tensor::i32([], [f64::from(step)]));
         for id in graph.inputs() {
             match graph.tensor(id).element {
-                ElementType::I32 => executor.i32_mut(program, id).fill(given[&id].data[0] as i32),
-                _ => write(executor.f32_mut(program, id), &given[&id]),
+                ElementType::I32 => {
+                    executor.write_i32(program, id, |into| into.fill(given[&id].data[0] as i32))
+                }
+                _ => executor.write_f32(program, id, |into| write(into, &given[&id])),
             }
         }
         executor.run(program).unwrap();
         assert_eq!(executor.recording(program), &predicted, "the recorded trace is not the predicted one");
         let contents = reference::interpret(graph, &given);
         for &output in graph.outputs() {
-            compare(graph, output, executor.f32(program, output), &contents[output.index()]);
+            compare(graph, output, &executor.read_f32(program, output), &contents[output.index()]);
         }
         for op in graph.ops() {
             for update in op.kind.updates() {
                 let (old, new) = (op.inputs[update.input], op.outputs[update.output]);
-                compare(graph, old, executor.f32(program, old), &contents[new.index()]);
+                compare(graph, old, &executor.read_f32(program, old), &contents[new.index()]);
                 given.insert(old, rounded(&contents[new.index()]));
             }
         }
@@ -104,24 +114,22 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
 fn run_planned_and_eager(training: &TrainingGraph, seed: u64) {
     let graph = &training.graph;
     let made = plan(graph, &target(), Options::default(), &Residents::default());
-    let peak = made.peak;
-    let proved = verify(graph.clone(), made, &target()).unwrap();
-    let settings = Settings { threads: 2, poison: true, record: true };
-    let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
-    let planned = executor.load(proved, &[]);
+    let arena = verify_arena(vec![(graph.clone(), made)], &target()).unwrap();
+    let settings = Settings { poison: true, record: true };
+    let (mut executor, planned) = (executor(&CPU, arena, settings), PROGRAM);
     let make = || Box::new(Bfc::new(BfcOptions::default())) as Box<dyn Allocator>;
-    let mut eager = Eager::new(&Device::host(Bytes::mib(64)), Box::new(make), settings);
+    let mut eager = Eager::new(&Device::host(Bytes::mib(64)), Box::new(make), CPU.threads, settings);
     let program = eager.load(graph.clone(), &[]).unwrap();
     eager.begin(program).unwrap();
     let given = first_contents(training, seed);
     for id in graph.inputs().chain(graph.persistents()) {
         match graph.tensor(id).element {
             ElementType::I32 => {
-                executor.i32_mut(planned, id).fill(1);
+                executor.write_i32(planned, id, |into| into.fill(1));
                 eager.i32_mut(program, id).fill(1);
             }
             _ => {
-                write(executor.f32_mut(planned, id), &given[&id]);
+                executor.write_f32(planned, id, |into| write(into, &given[&id]));
                 write(eager.f32_mut(program, id), &given[&id]);
             }
         }
@@ -129,7 +137,7 @@ fn run_planned_and_eager(training: &TrainingGraph, seed: u64) {
     executor.run(planned).unwrap();
     eager.run(program).unwrap();
     for id in graph.outputs().iter().copied().chain(graph.persistents()) {
-        let (wanted, found) = (executor.f32(planned, id), eager.f32(program, id));
+        let (wanted, found) = (executor.read_f32(planned, id), eager.f32(program, id));
         let same = wanted.iter().zip(found).all(|(a, b)| a.to_bits() == b.to_bits());
         assert!(same, "{} differs\n{}", graph.value(id).name, text::print(graph));
     }
@@ -350,15 +358,24 @@ impl Random {
 }
 
 /// The arena of a plan is never written beyond its peak: a larger one keeps its last bytes as they were.
+/// A second program writes a pattern over the whole arena and beyond what the first may touch.
 #[test]
 fn nothing_is_written_beyond_the_peak() {
     let training = random_training_graph(42, 15);
     let made = plan(&training.graph, &target(), Options::default(), &Residents::default());
-    let (peak, extra) = (made.peak, Bytes(1 << 16));
-    let proved = verify(training.graph.clone(), made, &target()).unwrap();
-    let settings = Settings { threads: 2, poison: true, record: false };
-    let mut executor = Executor::new(&Device::host(peak + extra), "test", peak + extra, settings).unwrap();
-    let program = executor.load(proved, &[]);
-    executor.run(program).unwrap();
-    assert!(executor.bytes_above(peak).iter().all(|&byte| byte == 0));
+    let (peak, residents) = (made.peak, made.residents(&training.graph));
+    let mut pattern = Graph::new("a pattern");
+    let length = ((peak - made.persistent).0 + (1 << 16)) as usize / 4;
+    let x = pattern.add_input("x", TensorType::i32([length])).unwrap();
+    pattern.add_output(x);
+    let above = plan(&pattern, &target(), Options::default(), &residents);
+    let arena = verify_arena(vec![(training.graph.clone(), made), (pattern, above)], &target()).unwrap();
+    assert!(arena.peak() >= peak + Bytes(1 << 16));
+    let mut executor = executor(&CPU, arena, Settings { poison: true, record: false });
+    let [step, pattern] = [ProgramId::of(0), ProgramId::of(1)];
+    executor.write_i32(pattern, x, |into| into.fill(0x5a5a_5a5a));
+    executor.run(step).unwrap();
+    let mut found = vec![0; 1 << 16];
+    executor.read(pattern, x, 4 * length - found.len(), &mut found);
+    assert!(found.iter().all(|&byte| byte == 0x5a));
 }

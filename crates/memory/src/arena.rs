@@ -1,7 +1,7 @@
 //! The memory in which every tensor of a run has a planned offset: one page, or a list of pages.
 //!
-//! Invariant: it has exactly the capacity asked for (the operating system rounds it up to whole pages of its own) and never grows. It is zero until it
-//! is first written, and on the host takes no memory before that.
+//! Invariant: it has exactly the capacity asked for (the operating system rounds it up to whole pages of its own) and
+//! never grows. It is zero until it is first written, and on the host takes no memory before that.
 
 use crate::Device;
 use crate::piece::Piece;
@@ -9,8 +9,8 @@ use plimsoll_trace::{Bytes, Offset};
 
 /// Memory of a device, cut into pages where the device asks for it; dropping it gives the memory back.
 ///
-/// Page `k` has the bytes `[k * page, (k + 1) * page)`. Pages may lie anywhere, so what must be in one piece may not cross a multiple of the
-/// page size.
+/// Page `k` has the bytes `[k * page, (k + 1) * page)`. Pages may lie anywhere, so what must be in one piece may not
+/// cross a multiple of the page size.
 #[derive(Debug)]
 pub struct Arena {
     piece: Piece,

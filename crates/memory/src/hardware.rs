@@ -1,7 +1,7 @@
 //! What a physical device must be able to do. The host is one; a GPU is the same thing behind the same traits.
 //!
-//! Only the host's memory has addresses, and only who asks for them gets them ([`crate::HostArena`], [`crate::HostRegions`]). Everybody else reads and writes
-//! by offset, so that memory behind a bus is no special case.
+//! Only the host's memory has addresses, and only who asks for them gets them ([`crate::HostArena`],
+//! [`crate::HostRegions`]). Everybody else reads and writes by offset, so that memory behind a bus is no special case.
 
 use crate::mapping::Mapping;
 use plimsoll_trace::{Bytes, Offset};
@@ -29,7 +29,8 @@ pub trait Hardware: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     fn commit(&self, bytes: Bytes) -> std::io::Result<Mapping>;
 }
 
-/// Memory that only its device can address; dropping it gives it back. Callers keep to its length and do not touch a range from two sides at once.
+/// Memory that only its device can address; dropping it gives it back. Callers keep to its length and do not touch a
+/// range from two sides at once.
 pub trait Memory: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// How many bytes there are.
     fn bytes(&self) -> Bytes;
@@ -43,6 +44,7 @@ pub trait Memory: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Overwrites a range with zeros.
     fn zero(&self, start: Offset, bytes: Bytes);
 
-    /// Gives a range back to the system until it is touched again; it reads as zeros from then on. False where that cannot be done.
+    /// Gives a range back to the system until it is touched again; it reads as zeros from then on. False where that
+    /// cannot be done.
     fn discard(&self, start: Offset, bytes: Bytes) -> bool;
 }

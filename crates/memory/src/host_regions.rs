@@ -1,6 +1,7 @@
 //! Regions that are really there: each is mapped on a device and counts against its limit.
 //!
-//! Equation: `reserved = sum of the bytes of these regions`; with everything else the device holds it stays within the device's limit.
+//! Equation: `reserved = sum of the bytes of these regions`; with everything else the device holds it stays within the
+//! device's limit.
 
 use crate::piece::Piece;
 use crate::{Address, Device, RegionId, Regions};

@@ -1,5 +1,5 @@
-//! Memory that a piece of hardware has mapped: on the host a range of addresses that the operating system backs with zeroed pages as they are
-//! touched, elsewhere what the device says it is.
+//! Memory that a piece of hardware has mapped: on the host a range of addresses that the operating system backs with
+//! zeroed pages as they are touched, elsewhere what the device says it is.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,8 @@ use crate::Memory;
 use memmap2::{MmapOptions, MmapRaw};
 use plimsoll_trace::{Bytes, Offset};
 
-/// Mapped memory; dropping it gives it back. Whoever made it can no longer touch it: only the device that it becomes a part of can.
+/// Mapped memory; dropping it gives it back. Whoever made it can no longer touch it: only the device that it becomes a
+/// part of can.
 #[derive(Debug)]
 pub struct Mapping {
     kind: Kind,
@@ -73,7 +74,8 @@ impl Mapping {
             Kind::Elsewhere(memory) => memory.read(from, into),
             Kind::Host(_) => {
                 let start = self.range(from, Bytes(into.len() as u64));
-                // SAFETY: the range lies inside the mapping, `into` is not a part of it, and the caller says that nobody writes.
+                // SAFETY: the range lies inside the mapping, `into` is not a part of it, and the caller says that
+                // nobody writes.
                 unsafe { start.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) }
             }
         }

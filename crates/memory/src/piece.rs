@@ -115,6 +115,9 @@ impl Piece {
 
     /// The page of an offset, and the offset inside it. The end of the last page belongs to it.
     fn find(&self, offset: Offset) -> (&Page, Offset) {
+        if let [page] = &self.pages[..] {
+            return (page, offset);
+        }
         let index = ((offset.0 / self.page.0) as usize).min(self.pages.len() - 1);
         (&self.pages[index], Offset(offset.0 - index as u64 * self.page.0))
     }

@@ -1,4 +1,5 @@
-//! Memory that only its device can address: limits, growth, pages and zeros hold as on the host, and nobody gets an address.
+//! Memory that only its device can address: limits, growth, pages and zeros hold as on the host, and nobody gets an
+//! address.
 
 use plimsoll_memory::{Device, Growth, Hardware, Mapping, Memory, PhysicalDevice};
 use plimsoll_trace::{Bytes, Offset};

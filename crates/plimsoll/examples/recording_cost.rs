@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A row of the table.
 fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dyn Error>> {
     let (name, batch) = model.split_once(':').ok_or("a model is written as NAME:BATCH")?;
-    let prepared = Job { threads, ..Job::new(zoo::find(name)?, batch.parse()?) }.prepare()?;
+    let prepared = Job::new(zoo::find(name)?, batch.parse()?).on_threads(threads).prepare()?;
     let path = std::env::temp_dir().join(format!("recording_cost.{}.trace", std::process::id()));
     let mut subject = Subject::new(&prepared, is_eager)?;
     let samples: Vec<usize> = (0..prepared.job.batch).collect();

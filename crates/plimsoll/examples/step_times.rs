@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A row of the table.
 fn compare(model: &str, threads: usize, profile: &Profile) -> Result<String, Box<dyn Error>> {
     let (name, batch) = model.split_once(':').ok_or("a model is written as NAME:BATCH")?;
-    let job = Job { threads, ..Job::new(zoo::find(name)?, batch.parse()?) };
+    let job = Job::new(zoo::find(name)?, batch.parse()?).on_threads(threads);
     let prepared = job.prepare()?;
     let (graph, order) = (&prepared.training.graph, prepared.plan().order.clone());
     let flops: u64 = order.iter().map(|&op| graph_work(graph, op).flops).sum();

@@ -7,7 +7,6 @@ mod bench;
 mod fit;
 mod specimens;
 
-use bench::Bench;
 use fit::{Measured, fit};
 use plimsoll_graph::TensorType;
 use plimsoll_memory::OutOfMemory;
@@ -38,10 +37,9 @@ pub fn calibrate(
 ) -> Result<Profile, OutOfMemory> {
     let mut specimens = specimens();
     specimens.retain(|one| is_within(one, thoroughness.most_work));
-    let mut bench = Bench::new(&specimens, threads)?;
     let mut classes: BTreeMap<Class, Vec<Measured>> = BTreeMap::new();
     for (index, one) in specimens.iter().enumerate() {
-        let seconds = bench.seconds(index, thoroughness.runs);
+        let seconds = bench::seconds(one, threads, thoroughness.runs)?;
         let effort = Effort::of(&one.kind, &one.inputs, &outputs(one));
         let class = Class::of(&one.kind, &one.inputs).expect("no specimen is a view");
         classes.entry(class).or_default().push(Measured { effort, seconds });

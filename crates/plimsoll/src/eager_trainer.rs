@@ -8,7 +8,7 @@ use crate::parts::{self, LoadedUpdates};
 use crate::trainer::{peak, repeat, turn};
 use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run};
 use plimsoll_exec::eager::{MakeAllocator, Updates};
-use plimsoll_exec::{Eager, ProgramId, Settings, StepError};
+use plimsoll_exec::{Backend, BindError, Eager, ProgramId, Settings, StepError};
 use plimsoll_graph::samples::Mixing;
 use plimsoll_memory::Device;
 use plimsoll_model::Mode;
@@ -84,8 +84,9 @@ impl EagerTrainer {
         run: Run,
         options: EagerOptions,
     ) -> Result<Self, JobError> {
-        let settings = Settings { threads: prepared[0].job.threads, poison: run.poison, record: false };
-        let mut eager = Eager::new(device, options.allocator, settings);
+        let threads = host_threads(&*prepared[0].job.backend, device)?;
+        let settings = Settings { poison: run.poison, record: false };
+        let mut eager = Eager::new(device, options.allocator, threads, settings);
         let failed = |error| JobError::Step { step: 0, error };
         let mut steps = Vec::with_capacity(prepared.len());
         for one in &prepared {
@@ -267,6 +268,16 @@ impl Parts {
     fn updates(&self) -> LoadedUpdates<'_> {
         let (graph, program) = self.updates.as_ref().expect("they are loaded with the first part");
         LoadedUpdates { graph, program: *program }
+    }
+}
+
+/// How many threads the kernels run on, if they are the CPU's and the device is the host.
+fn host_threads(backend: &dyn Backend, device: &Device) -> Result<usize, JobError> {
+    let name = backend.name().to_string();
+    match backend.cpu() {
+        Some(cpu) if device.is_host() => Ok(cpu.threads),
+        Some(_) => Err(BindError::OtherDevice { backend: name, device: device.name().to_string() }.into()),
+        None => Err(JobError::NotEager { backend: name }),
     }
 }
 

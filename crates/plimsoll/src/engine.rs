@@ -152,14 +152,18 @@ pub(crate) struct Measured {
     pub(crate) accuracy: Option<f32>,
 }
 
+/// The first of some programs that has a value of this name, and the value there. Persistent values of one name have
+/// the same bytes in all of them.
+pub(crate) fn find(engine: &impl Engine, programs: &[ProgramId], name: &str) -> Option<(ProgramId, ValueId)> {
+    programs.iter().find_map(|&program| Some((program, engine.graph(program).find(name)?)))
+}
+
 /// Fills in the first weights of a training graph, each in the first program that has it.
 pub(crate) fn fill_persistent(engine: &mut impl Engine, graph: &Graph, programs: &[ProgramId], seed: u64) {
     for (stream, id) in graph.persistents().enumerate() {
         let value = graph.value(id);
         let Source::Persistent(init) = value.source else { continue };
-        let place =
-            programs.iter().find_map(|&program| Some((program, engine.graph(program).find(&value.name)?)));
-        let (program, id) = place.expect("some program updates it");
+        let (program, id) = find(engine, programs, &value.name).expect("some program updates it");
         engine.write_all(program, id, &mut |elements| match elements {
             Elements::F32(into) => init::fill(init, &value.tensor.shape, seed, stream as u64, into),
             Elements::I32(into) => into.fill(0),

@@ -1,7 +1,7 @@
 //! Models that Keras has saved, in training: what they were compiled with, and their weights to and from an executor.
 
 use crate::data::Elements;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::{EagerTrainer, Trainer};
 use plimsoll_exec::ProgramId;
 use plimsoll_import::keras::{Keras, KerasError, Setting, Weight};
@@ -134,13 +134,11 @@ fn find(
     programs: &[ProgramId],
     weight: &Weight,
 ) -> Result<(ProgramId, plimsoll_graph::ValueId), KerasError> {
-    let place =
-        programs.iter().find_map(|&program| Some((program, engine.graph(program).find(&weight.name)?)));
     let missing = || KerasError::Weights {
         path: weight.path.clone(),
         problem: "training does not use them".to_string(),
     };
-    place.ok_or_else(missing)
+    engine::find(engine, programs, &weight.name).ok_or_else(missing)
 }
 
 #[cfg(test)]

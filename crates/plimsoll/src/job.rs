@@ -4,13 +4,13 @@ use crate::data::DataError;
 use crate::fit::{Allow, fit};
 use crate::prepared::Aim;
 use crate::{Bytes, OverBudget, PlanFileError, Prepared};
-use plimsoll_exec::StepError;
-use plimsoll_exec::kernels::cpu_target;
+use plimsoll_exec::{Backend, BindError, CpuBackend, StepError};
 use plimsoll_memory::OutOfMemory;
 use plimsoll_model::{Model, ModelError};
 use plimsoll_plan::recompute::Difference;
 use plimsoll_plan::{Options, PlanError, Profile, Residents, Target};
 use plimsoll_train::{Loss, Optimizer, TrainError};
+use std::sync::Arc;
 
 /// What to train.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ pub struct Job {
     pub options: Options,
     /// How fast the machine is; decides between plans that fit.
     pub profile: Profile,
-    /// How many threads kernels run on; results do not depend on it, a little scratch does.
-    pub threads: usize,
+    /// Whose kernels run it, on which kind of device.
+    pub backend: Arc<dyn Backend>,
 }
 
 /// Why a job cannot be prepared or stopped.
@@ -53,6 +53,10 @@ pub enum JobError {
     Data(#[from] DataError),
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
+    #[error(transparent)]
+    Bind(Box<BindError>),
+    #[error("eager mode runs on the CPU only, not on the backend `{backend}`")]
+    NotEager { backend: String },
     #[error("step {step}: {error}")]
     Step { step: u64, error: StepError },
     #[error("step {step}: the loss is no longer a number; {}", first_non_finite(.first))]
@@ -86,13 +90,18 @@ impl Job {
             micro_batches: 1,
             options: Options::default(),
             profile: Profile::default(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            backend: Arc::new(CpuBackend::default()),
         }
+    }
+
+    /// The same on the CPU, with so many threads. Results do not depend on their number, a little scratch does.
+    pub fn on_threads(self, threads: usize) -> Self {
+        Self { backend: Arc::new(CpuBackend::new(threads)), ..self }
     }
 
     /// What its plans are for.
     pub fn target(&self) -> Target {
-        cpu_target(self.threads, self.profile.clone())
+        self.backend.target(self.profile.clone())
     }
 
     /// Plans and proves a step, and an evaluation that fits beside it.
@@ -104,6 +113,15 @@ impl Job {
     /// the same; or says what is in the way and what would help.
     pub fn prepare_within(&self, budget: Bytes) -> Result<Prepared, JobError> {
         Ok(fit(self, budget, Allow::default())?.prepared)
+    }
+}
+
+impl From<BindError> for JobError {
+    fn from(error: BindError) -> Self {
+        match error {
+            BindError::OutOfMemory(refused) => Self::OutOfMemory(refused),
+            other => Self::Bind(Box::new(other)),
+        }
     }
 }
 

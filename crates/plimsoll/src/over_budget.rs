@@ -77,8 +77,8 @@ fn remedies(job: &Job, budget: Bytes) -> Vec<Remedy> {
     for optimizer in job.optimizer.leaner() {
         changes.push((format!("--optimizer {optimizer}"), Job { optimizer, ..job.clone() }));
     }
-    if job.threads > 1 {
-        changes.push(("--threads 1".to_string(), Job { threads: 1, ..job.clone() }));
+    if job.backend.cpu().is_some_and(|cpu| cpu.threads > 1) {
+        changes.push(("--threads 1".to_string(), job.clone().on_threads(1)));
     }
     let least = largest_batch(job, budget).unwrap_or(1);
     let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2));

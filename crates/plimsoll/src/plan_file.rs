@@ -92,7 +92,7 @@ impl PlanFile {
             loss: job.loss.to_string(),
             optimizer: job.optimizer,
             options: job.options,
-            threads: job.threads,
+            threads: job.backend.cpu().map_or(1, |cpu| cpu.threads),
             budget,
             peak: prepared.peak(),
             parts: prepared.parts.iter().map(part).collect(),
@@ -138,8 +138,7 @@ impl PlanFile {
             optimizer: self.optimizer,
             micro_batches: self.micro_batches,
             options: self.options,
-            threads: self.threads.max(1),
-            ..Job::new(model, self.batch)
+            ..Job::new(model, self.batch).on_threads(self.threads.max(1))
         };
         let Graphs { training, parts: graphs, updates } = job.graphs()?;
         if graphs.len() != self.parts.len() {

@@ -4,8 +4,9 @@ use crate::batches::Batches;
 use crate::data::{Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Scalars};
 use crate::parts::{self, LoadedUpdates};
-use crate::{Bytes, JobError, Part, PoolUse, Prepared};
+use crate::{Bytes, JobError, PoolUse, Prepared};
 use plimsoll_exec::{Executor, ProgramId, Settings};
+use plimsoll_graph::ValueId;
 use plimsoll_memory::{Device, process};
 use plimsoll_plan::VerifiedArena;
 use plimsoll_trace::Recorder;
@@ -69,7 +70,6 @@ pub struct Trainer {
     executor: Executor,
     /// What a step of each runs.
     steps: Vec<Programs>,
-    evaluation: ProgramId,
     run: Run,
     /// When the recording began, if there is one.
     recorded_since: Option<Instant>,
@@ -88,13 +88,14 @@ impl Trainer {
     /// If there is none.
     pub fn with_lengths(prepared: Vec<Prepared>, device: &Device, run: Run) -> Result<Self, JobError> {
         let job = &prepared[0].job;
-        let settings = Settings { threads: job.threads, poison: run.poison, record: false };
+        let settings = Settings { poison: run.poison, record: false };
         let arena = VerifiedArena::join(prepared.iter().map(|one| &one.arena))?;
-        let mut executor = Executor::new(device, &job.model.name, arena.peak(), settings)?;
-        let steps: Vec<Programs> = prepared.iter().map(|one| Programs::load(&mut executor, one)).collect();
-        let evaluation = executor.load(prepared[0].evaluation.plan.clone(), &[]);
+        let watched: Vec<Vec<ValueId>> = prepared.iter().flat_map(watched).collect();
+        let mut executor = Executor::new(&*job.backend, arena, &watched, device, &job.model.name, settings)?;
+        let mut programs = executor.programs();
+        let steps: Vec<Programs> = prepared.iter().map(|one| Programs::of(one, &mut programs)).collect();
         engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);
-        Ok(Self { prepared, executor, steps, evaluation, run, recorded_since: None })
+        Ok(Self { prepared, executor, steps, run, recorded_since: None })
     }
 
     /// From now on what steps do to memory is written down; see [`crate::recording`].
@@ -153,7 +154,7 @@ impl Trainer {
     /// The share of samples that the model as trained so far predicts right: the largest of its predictions is the label.
     pub fn accuracy(&mut self, data: &dyn Samples) -> Result<f32, JobError> {
         let evaluation = &self.prepared[0].evaluation;
-        let measured = engine::accuracy(&mut self.executor, self.evaluation, evaluation, data);
+        let measured = engine::accuracy(&mut self.executor, self.steps[0].evaluation, evaluation, data);
         measured.map_err(|error| JobError::Step { step: self.run.steps, error })
     }
 
@@ -183,21 +184,24 @@ impl Trainer {
     }
 }
 
-/// What a step runs, as the executor has loaded it.
+/// What a job runs, as the executor has it.
 struct Programs {
     /// In the order of the prepared parts.
     parts: Vec<ProgramId>,
     updates: Option<ProgramId>,
+    evaluation: ProgramId,
 }
 
 impl Programs {
-    fn load(executor: &mut Executor, prepared: &Prepared) -> Self {
-        let load = |part: &Part| executor.load(part.plan.clone(), &[part.training.loss]);
-        let parts = prepared.parts.iter().map(load).collect();
-        let updates = prepared.updates.as_ref().map(|updates| executor.load(updates.plan.clone(), &[]));
-        Self { parts, updates }
+    /// The next programs are those of a prepared job, in the order of the plans in its arena.
+    fn of(prepared: &Prepared, programs: &mut impl Iterator<Item = ProgramId>) -> Self {
+        let mut next = || programs.next().expect("every plan is a program");
+        let parts = prepared.parts.iter().map(|_| next()).collect();
+        let updates = prepared.updates.as_ref().map(|_| next());
+        Self { parts, updates, evaluation: next() }
     }
 
+    /// What a step runs.
     fn all(&self) -> Vec<ProgramId> {
         self.parts.iter().copied().chain(self.updates).collect()
     }
@@ -223,6 +227,13 @@ impl Outcome {
             time,
         }
     }
+}
+
+/// For each plan in the arena of a prepared job, what must be finite: the losses.
+fn watched(prepared: &Prepared) -> Vec<Vec<ValueId>> {
+    let parts = prepared.parts.iter().map(|part| vec![part.training.loss]);
+    let others = prepared.updates.iter().map(|_| Vec::new()).chain([Vec::new()]);
+    parts.chain(others).collect()
 }
 
 /// What several plans take in one arena.

@@ -14,7 +14,7 @@ const PLENTY: Bytes = Bytes::mib(512);
 
 fn job(spec: &str, batch: usize, optimizer: &str) -> Job {
     let optimizer = Optimizer::parse(optimizer).unwrap();
-    Job { optimizer, threads: 2, ..Job::new(zoo::find(spec).unwrap(), batch) }
+    Job { optimizer, ..Job::new(zoo::find(spec).unwrap(), batch).on_threads(2) }
 }
 
 fn run(steps: u64, learning_rate: f32) -> Run {

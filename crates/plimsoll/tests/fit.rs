@@ -8,7 +8,7 @@ use plimsoll::{Allow, Bytes, Job, JobError, PlanFile, Prepared, Run, Trainer, fi
 
 fn job(model: &str, batch: usize, optimizer: &str) -> Job {
     let optimizer = Optimizer::parse(optimizer).unwrap();
-    Job { optimizer, threads: 2, ..Job::new(zoo::find(model).unwrap(), batch) }
+    Job { optimizer, ..Job::new(zoo::find(model).unwrap(), batch).on_threads(2) }
 }
 
 /// Losses and trained parameters after some steps. The trainer itself fails if the measured peak is not the planned one.
@@ -22,7 +22,7 @@ fn train(prepared: &Prepared, steps: u64) -> (Vec<f32>, Vec<f32>) {
     let graph = prepared.step().graph();
     let parameters =
         graph.with_role(plimsoll::graph::Role::Parameter).filter(|&id| graph.persistents().any(|p| p == id));
-    let weights = parameters.flat_map(|id| trainer.executor().f32(trainer.program(), id).to_vec()).collect();
+    let weights = parameters.flat_map(|id| trainer.executor().read_f32(trainer.program(), id)).collect();
     (losses, weights)
 }
 

@@ -61,7 +61,7 @@ impl Samples for OneBatch {
 fn trainer(keras: &Keras, micro_batches: usize) -> Trainer {
     let (optimizer, learning_rate) = imported::optimizer(keras.compiled.optimizer.as_ref().unwrap()).unwrap();
     let loss = imported::loss(keras.compiled.loss.as_ref().unwrap()).unwrap();
-    let job = Job { optimizer, loss, threads: 2, micro_batches, ..Job::new(keras.model.clone(), BATCH) };
+    let job = Job { optimizer, loss, micro_batches, ..Job::new(keras.model.clone(), BATCH).on_threads(2) };
     let prepared = job.prepare().unwrap();
     let device = Device::host(prepared.peak());
     let run = Run { steps: 4, learning_rate, seed: 7, poison: true };

@@ -1,21 +1,22 @@
 //! A thousand random training graphs inside random budgets: each fits and runs at its peak with the same numbers, or is refused with a floor
 //! that is right.
 
-use plimsoll::exec::kernels::CpuKernels;
-use plimsoll::exec::{Executor, ProgramId, Settings};
+use plimsoll::exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
 use plimsoll::graph::op::{BatchNorm, Binary, Concat, Dropout, MatMul, Reshape, Unary};
 use plimsoll::graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use plimsoll::memory::Device;
 use plimsoll::plan::recompute::{Problem, Setting, plan_within, verify_same};
-use plimsoll::plan::{Options, Residents, Target, VerifiedPlan, bytes_of, graph_work, plan, verify};
+use plimsoll::plan::{Options, Plan, Profile, Residents, Target, bytes_of, graph_work, plan, verify_arena};
 use plimsoll::trace::Bytes;
 use plimsoll::train::{Loss, Optimizer, training_graph};
 
 const GRAPHS: u64 = 1000;
-fn target() -> Target {
-    Target::new(CpuKernels { threads: 1 })
-}
 const ROWS: usize = 48;
+const CPU: CpuBackend = CpuBackend { threads: 1, page: None };
+
+fn target() -> Target {
+    CPU.target(Profile::default())
+}
 
 /// A sequence of numbers that look random and are the same every time.
 struct Dice(u64);
@@ -102,25 +103,25 @@ fn concatenated(graph: &mut Graph, pair: [ValueId; 2], width: usize, number: usi
 }
 
 /// Runs two steps; gives everything that persists, and the peak that was measured.
-fn run(plan: VerifiedPlan) -> (Vec<Vec<f32>>, Bytes) {
-    let (peak, graph) = (plan.plan().peak, plan.graph().clone());
-    let settings = Settings { threads: 1, poison: true, record: false };
-    let mut executor = Executor::new(&Device::host(peak), "random", peak, settings).unwrap();
-    let program = executor.load(plan, &[]);
+fn run(graph: &Graph, plan: Plan) -> (Vec<Vec<f32>>, Bytes) {
+    let arena = verify_arena(vec![(graph.clone(), plan)], &target()).unwrap();
+    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let mut executor = Executor::new(&CPU, arena, &[], &device, "random", settings).unwrap();
+    let program = ProgramId::of(0);
     for id in graph.persistents() {
-        fill(&mut executor, program, &graph, id, 7);
+        fill(&mut executor, program, graph, id, 7);
     }
     for step in 1..=2 {
         for id in graph.inputs() {
             match graph.value(id).name.as_str() {
-                "step" => executor.i32_mut(program, id).fill(step),
-                "learning_rate" => executor.f32_mut(program, id).fill(1e-4),
-                _ => fill(&mut executor, program, &graph, id, step as u64),
+                "step" => executor.write_i32(program, id, |into| into.fill(step)),
+                "learning_rate" => executor.write_f32(program, id, |into| into.fill(1e-4)),
+                _ => fill(&mut executor, program, graph, id, step as u64),
             }
         }
         executor.run(program).unwrap();
     }
-    let contents = graph.persistents().map(|id| executor.f32(program, id).to_vec()).collect();
+    let contents = graph.persistents().map(|id| executor.read_f32(program, id)).collect();
     (contents, executor.measured_peak())
 }
 
@@ -129,8 +130,8 @@ fn fill(executor: &mut Executor, program: ProgramId, graph: &Graph, id: ValueId,
     // By name: the same value has another number in a rewritten graph.
     let mixed = |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte));
     let mut dice = Dice(graph.value(id).name.bytes().fold(seed, mixed));
-    let values = executor.f32_mut(program, id);
-    values.iter_mut().for_each(|x| *x = if is_state { 0.0 } else { dice.below(200) as f32 / 200.0 - 0.5 });
+    let mut number = || if is_state { 0.0 } else { dice.below(200) as f32 / 200.0 - 0.5 };
+    executor.write_f32(program, id, |into| into.iter_mut().for_each(|x| *x = number()));
 }
 
 /// The floor that a refusal gives, counted again from the graph: no op can run without its inputs, outputs and scratch.
@@ -172,9 +173,8 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
         }
         verify_same(graph, &made.rewritten.graph).unwrap();
         let peak = made.plan.peak;
-        let proved = verify(made.rewritten.graph.clone(), made.plan, &target()).unwrap();
-        let (expected, _) = run(verify(graph.clone(), plain, &target()).unwrap());
-        let (contents, measured) = run(proved);
+        let (expected, _) = run(graph, plain);
+        let (contents, measured) = run(&made.rewritten.graph, made.plan);
         assert_eq!(measured, peak, "graph {number}");
         assert_eq!(contents, expected, "graph {number}");
         fitted += u32::from(made.fits);

@@ -39,7 +39,7 @@ impl Sheet {
 }
 
 fn prepare(spec: &str, batch: usize) -> Prepared {
-    Job { threads: 2, ..Job::new(zoo::find(spec).unwrap(), batch) }.prepare().unwrap()
+    Job::new(zoo::find(spec).unwrap(), batch).on_threads(2).prepare().unwrap()
 }
 
 fn run(steps: u64) -> Run {

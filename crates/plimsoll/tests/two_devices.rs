@@ -8,9 +8,7 @@ use plimsoll::{Bytes, Job, JobError, Prepared, Run, Trainer};
 const RUN: Run = Run { steps: 12, learning_rate: 1e-3, seed: 5, poison: false };
 
 fn prepared(model: &str) -> Prepared {
-    let mut job = Job::new(zoo::find(model).unwrap(), 16);
-    job.threads = 1;
-    job.prepare().unwrap()
+    Job::new(zoo::find(model).unwrap(), 16).on_threads(1).prepare().unwrap()
 }
 
 /// The bits of the loss of every step.

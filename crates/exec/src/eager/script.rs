@@ -7,8 +7,9 @@
 use super::pool::Held;
 use super::residents::Residents;
 use super::{Pool, Updates};
+use crate::backend::guard;
+use crate::bound::BoundStep;
 use crate::kernels::CpuKernels;
-use crate::program::{BoundStep, guard};
 use plimsoll_graph::{Graph, Op, OpId, Role, Source, TensorType, ValueId};
 use plimsoll_plan::{Kernels, bytes_of, order};
 use plimsoll_trace::{Bytes, Label, LabelId};

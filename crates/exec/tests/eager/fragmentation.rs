@@ -98,9 +98,9 @@ fn one_region_cures_it() {
 #[test]
 fn a_planned_layout_cures_it() {
     let training = graph(LENGTHS[3]);
-    let plan = planned(&training);
-    assert!(plan.plan().peak <= LIMIT, "{}", plan.plan().peak);
-    let (mut planned, program) = executor(&training, plan);
+    let arena = planned(&training);
+    assert!(arena.peak() <= LIMIT, "{}", arena.peak());
+    let (mut planned, program) = executor(&training, arena);
     assert!(planned_step(&mut planned, program, &training, 2).is_finite());
 }
 
@@ -120,7 +120,7 @@ fn compaction_keeps_outputs_and_is_harmless_twice() {
 #[test]
 fn scattered_blocks_are_moved_together() {
     let device = Device::host(Bytes::mib(64));
-    let mut eager = Eager::new(&device, bfc(true), Settings { threads: 1, poison: true, record: true });
+    let mut eager = Eager::new(&device, bfc(true), 1, Settings { poison: true, record: true });
     let mut graphs = Vec::new();
     for index in 0..12 {
         let mut graph = Graph::new("scattered");

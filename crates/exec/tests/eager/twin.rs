@@ -1,19 +1,16 @@
 //! One training graph run twice: planned and eager, on the same numbers.
 
 use plimsoll_exec::eager::MakeAllocator;
-use plimsoll_exec::kernels::CpuKernels;
 use plimsoll_exec::philox::Philox;
-use plimsoll_exec::{Eager, Executor, ProgramId, Settings, StepError};
+use plimsoll_exec::{Backend, CpuBackend, Eager, Executor, ProgramId, Settings, StepError};
 use plimsoll_graph::{ElementType, Graph, OpKind, Role, ValueId};
 use plimsoll_memory::{Bfc, BfcOptions, Device};
 use plimsoll_model::{Mode, zoo};
-use plimsoll_plan::{Options, Residents, Target, VerifiedPlan, plan, verify};
+use plimsoll_plan::{Options, Profile, Residents, VerifiedArena, plan, verify_arena};
 use plimsoll_trace::Bytes;
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 
-fn target() -> Target {
-    Target::new(CpuKernels { threads: 2 })
-}
+const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
 
 /// TensorFlow's allocator.
 pub fn bfc(growth: bool) -> MakeAllocator {
@@ -28,9 +25,10 @@ pub fn training(spec: &str, batch: usize, optimizer: &str) -> TrainingGraph {
 }
 
 /// Its proved plan.
-pub fn planned(training: &TrainingGraph) -> VerifiedPlan {
-    let made = plan(&training.graph, &target(), Options::default(), &Residents::default());
-    verify(training.graph.clone(), made, &target()).unwrap()
+pub fn planned(training: &TrainingGraph) -> VerifiedArena {
+    let target = CPU.target(Profile::default());
+    let made = plan(&training.graph, &target, Options::default(), &Residents::default());
+    verify_arena(vec![(training.graph.clone(), made)], &target).unwrap()
 }
 
 /// An eager executor that records and poisons, with a training graph loaded and its first weights written.
@@ -39,8 +37,8 @@ pub fn eager(
     limit: Bytes,
     make: MakeAllocator,
 ) -> Result<(Eager, ProgramId), StepError> {
-    let settings = Settings { threads: 2, poison: true, record: true };
-    let mut eager = Eager::new(&Device::host(limit), make, settings);
+    let settings = Settings { poison: true, record: true };
+    let mut eager = Eager::new(&Device::host(limit), make, CPU.threads, settings);
     let program = eager.load(training.graph.clone(), &[training.loss])?;
     for id in training.graph.persistents() {
         first_weights(&training.graph, id, eager.f32_mut(program, id));
@@ -67,13 +65,13 @@ pub fn eager_step(
 }
 
 /// A planned executor with the same weights.
-pub fn executor(training: &TrainingGraph, proved: VerifiedPlan) -> (Executor, ProgramId) {
-    let peak = proved.plan().peak;
-    let settings = Settings { threads: 2, poison: true, record: false };
-    let mut executor = Executor::new(&Device::host(peak), "test", peak, settings).unwrap();
-    let program = executor.load(proved, &[training.loss]);
+pub fn executor(training: &TrainingGraph, arena: VerifiedArena) -> (Executor, ProgramId) {
+    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let watched = [vec![training.loss]];
+    let mut executor = Executor::new(&CPU, arena, &watched, &device, "test", settings).unwrap();
+    let program = ProgramId::of(0);
     for id in training.graph.persistents() {
-        first_weights(&training.graph, id, executor.f32_mut(program, id));
+        executor.write_f32(program, id, |into| first_weights(&training.graph, id, into));
     }
     (executor, program)
 }
@@ -82,12 +80,12 @@ pub fn executor(training: &TrainingGraph, proved: VerifiedPlan) -> (Executor, Pr
 pub fn planned_step(executor: &mut Executor, program: ProgramId, training: &TrainingGraph, step: i32) -> f32 {
     for id in training.graph.inputs() {
         match training.graph.tensor(id).element {
-            ElementType::I32 => integers(training, id, step, executor.i32_mut(program, id)),
-            _ => floats(training, id, step, executor.f32_mut(program, id)),
+            ElementType::I32 => executor.write_i32(program, id, |into| integers(training, id, step, into)),
+            _ => executor.write_f32(program, id, |into| floats(training, id, step, into)),
         }
     }
     executor.run(program).unwrap();
-    executor.f32(program, training.loss)[0]
+    executor.read_f32(program, training.loss)[0]
 }
 
 /// Bits, so that NaNs are equal to themselves and zeros keep their sign.

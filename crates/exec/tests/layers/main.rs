@@ -12,13 +12,12 @@ mod sequences;
 mod vectors;
 
 use numbers::{hash, seed, units};
-use plimsoll_exec::kernels::CpuKernels;
-use plimsoll_exec::{Executor, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
 use plimsoll_graph::op::{Binary, Reduce, Reduction};
 use plimsoll_graph::{ElementType, Graph, Phase, Role, Shape, Site, TensorType, ValueId};
 use plimsoll_memory::Device;
 use plimsoll_model::{Builder, Mode, Model, NodeRef};
-use plimsoll_plan::{Options, Residents, Target, plan, verify};
+use plimsoll_plan::{Options, Profile, Residents, plan, verify_arena};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -169,23 +168,24 @@ fn given(graph: &Graph, golden: &Value, weights: &[ValueId]) -> HashMap<ValueId,
     inputs.chain(weights).collect()
 }
 
+const CPU: CpuBackend = CpuBackend { threads: 1, page: None };
+
 /// Plans a graph, runs it once in a poisoned arena, and gives its outputs.
 fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {
-    let target = Target::new(CpuKernels { threads: 1 });
+    let target = CPU.target(Profile::default());
     let made = plan(graph, &target, Options::default(), &Residents::default());
-    let peak = made.peak;
-    let proved = verify(graph.clone(), made, &target).unwrap();
-    let settings = Settings { threads: 1, poison: true, record: false };
-    let mut executor = Executor::new(&Device::host(peak), graph.name(), peak, settings).unwrap();
-    let program = executor.load(proved, &[]);
+    let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
+    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let mut executor = Executor::new(&CPU, arena, &[], &device, graph.name(), settings).unwrap();
+    let program = ProgramId::of(0);
     for (&id, contents) in given {
         match graph.tensor(id).element {
-            ElementType::I32 => copy(contents, executor.i32_mut(program, id), |x| x as i32),
-            _ => copy(contents, executor.f32_mut(program, id), |x| x as f32),
+            ElementType::I32 => executor.write_i32(program, id, |into| copy(contents, into, |x| x as i32)),
+            _ => executor.write_f32(program, id, |into| copy(contents, into, |x| x as f32)),
         }
     }
     executor.run(program).unwrap();
-    let read = |&output: &ValueId| executor.f32(program, output).iter().map(|&x| f64::from(x)).collect();
+    let read = |&output: &ValueId| executor.read_f32(program, output).iter().map(|&x| f64::from(x)).collect();
     graph.outputs().iter().map(read).collect()
 }
 

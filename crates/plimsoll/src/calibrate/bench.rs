@@ -1,11 +1,10 @@
 //! Runs ops through the executor and takes their time.
 
 use super::specimens::Specimen;
-use plimsoll_exec::kernels::cpu_target;
-use plimsoll_exec::{Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, BindError, CpuBackend, Executor, ProgramId, Settings};
 use plimsoll_graph::{ElementType, Graph, Init, OpKind, Phase, Role, Site, TensorType, ValueId};
 use plimsoll_memory::{Device, OutOfMemory};
-use plimsoll_plan::{Options, Profile, Residents, VerifiedPlan, Work, plan, verify, work};
+use plimsoll_plan::{Options, Profile, Residents, VerifiedArena, Work, plan, verify_arena, work};
 use std::time::{Duration, Instant};
 
 /// Ops are repeated within a run until it takes about so many seconds: entering the thread pool, which a step does only
@@ -14,62 +13,41 @@ const RUN_SECONDS: f64 = 2e-3;
 /// Each repetition has values of its own, so that caches help as little as they do in a step; no more than these take.
 const MOST_BYTES: u64 = 40 << 20;
 const MOST_COPIES: u64 = 256;
+/// A specimen has an arena to itself.
+const PROGRAM: ProgramId = ProgramId::of(0);
 
-/// Specimens in one arena, ready to run.
-pub(super) struct Bench {
-    executor: Executor,
-    programs: Vec<Loaded>,
-}
-
-#[derive(Clone, Copy)]
-struct Loaded {
-    program: ProgramId,
-    copies: usize,
-    /// What indices may go up to.
-    limit: usize,
-}
-
-impl Bench {
-    /// Plans all specimens into one arena that fits the largest.
-    pub(super) fn new(specimens: &[Specimen], threads: usize) -> Result<Self, OutOfMemory> {
-        let plans: Vec<(VerifiedPlan, usize)> = specimens.iter().map(|one| planned(one, threads)).collect();
-        let peak = plans.iter().map(|(plan, _)| plan.plan().peak).max().unwrap_or_default();
-        let settings = Settings { threads, poison: false, record: false };
-        let mut executor = Executor::new(&Device::host(peak), "calibration", peak, settings)?;
-        let programs = plans.into_iter().zip(specimens).map(|((plan, copies), specimen)| Loaded {
-            program: executor.load(plan, &[]),
-            copies,
-            limit: index_limit(specimen),
-        });
-        Ok(Self { programs: programs.collect(), executor })
+/// The seconds of one specimen: the shortest of some runs, since others on the machine can only make them longer.
+pub(super) fn seconds(specimen: &Specimen, threads: usize, runs: usize) -> Result<f64, OutOfMemory> {
+    let backend = CpuBackend::new(threads);
+    let (arena, copies) = planned(specimen, backend);
+    let device = Device::host(arena.peak());
+    let made = Executor::new(&backend, arena, &[], &device, "calibration", Settings::default());
+    let mut executor = made.map_err(|error| match error {
+        BindError::OutOfMemory(refused) => refused,
+        other => unreachable!("the arena is for this backend, on the host: {other}"),
+    })?;
+    let mut shortest = Duration::MAX;
+    for _ in 0..runs {
+        // A plan may have put something else in the place of an input that was read.
+        fill(&mut executor, index_limit(specimen));
+        let start = Instant::now();
+        executor.run(PROGRAM).expect("inputs are finite and indices in range");
+        shortest = shortest.min(start.elapsed());
     }
-
-    /// The seconds of one specimen: the shortest of some runs, since others on the machine can only make them longer.
-    pub(super) fn seconds(&mut self, index: usize, runs: usize) -> f64 {
-        let Loaded { program, copies, limit } = self.programs[index];
-        let mut shortest = Duration::MAX;
-        for _ in 0..runs {
-            // A plan may have put something else in the place of an input that was read.
-            fill(&mut self.executor, program, limit);
-            let start = Instant::now();
-            self.executor.run(program).expect("inputs are finite and indices in range");
-            shortest = shortest.min(start.elapsed());
-        }
-        shortest.as_secs_f64() / copies as f64
-    }
+    Ok(shortest.as_secs_f64() / copies as f64)
 }
 
 /// A graph of some copies of the op, and its plan.
-fn planned(specimen: &Specimen, threads: usize) -> (VerifiedPlan, usize) {
+fn planned(specimen: &Specimen, backend: CpuBackend) -> (VerifiedArena, usize) {
     let outputs = specimen.kind.infer(&specimen.inputs).expect("specimens fit their ops");
     let copies = copies(work(&specimen.kind, &specimen.inputs, &outputs));
     let mut graph = Graph::new("specimen");
     for copy in 0..copies {
         add_copy(&mut graph, specimen, copy);
     }
-    let target = cpu_target(threads, Profile::default());
+    let target = backend.target(Profile::default());
     let made = plan(&graph, &target, Options::default(), &Residents::default());
-    (verify(graph, made, &target).expect("our plans hold"), copies)
+    (verify_arena(vec![(graph, made)], &target).expect("our plans hold"), copies)
 }
 
 /// How often to repeat an op, going by a rough guess of its time.
@@ -96,16 +74,16 @@ fn add_copy(graph: &mut Graph, specimen: &Specimen, copy: usize) {
 }
 
 /// Ordinary numbers, since kernels take the same time for all of them; indices all over their range.
-fn fill(executor: &mut Executor, program: ProgramId, limit: usize) {
-    let graph = executor.graph(program);
+fn fill(executor: &mut Executor, limit: usize) {
+    let graph = executor.graph(PROGRAM);
     let values: Vec<ValueId> = graph.inputs().chain(graph.persistents()).collect();
     for value in values {
-        match executor.graph(program).tensor(value).element {
-            ElementType::I32 => {
-                let indices = executor.i32_mut(program, value).iter_mut().enumerate();
+        match executor.graph(PROGRAM).tensor(value).element {
+            ElementType::I32 => executor.write_i32(PROGRAM, value, |indices| {
+                let indices = indices.iter_mut().enumerate();
                 indices.for_each(|(i, index)| *index = ((7919 * i + 1) % limit) as i32);
-            }
-            _ => executor.f32_mut(program, value).fill(0.75),
+            }),
+            _ => executor.write_f32(PROGRAM, value, |numbers| numbers.fill(0.75)),
         }
     }
 }
@@ -123,5 +101,5 @@ fn index_limit(specimen: &Specimen) -> usize {
 /// The memory that a specimen takes.
 #[cfg(test)]
 pub(super) fn peak(specimen: &Specimen, threads: usize) -> plimsoll_trace::Bytes {
-    planned(specimen, threads).0.plan().peak
+    planned(specimen, CpuBackend::new(threads)).0.peak()
 }
