@@ -34,6 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let profile = measured.map_err(|refused| Failure {
         message: refused.to_string(),
         evidence: String::new(),
+        shortage: None,
         hint: Some(refused.hint()),
         code: 1,
     })?;

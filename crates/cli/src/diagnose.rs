@@ -56,11 +56,26 @@ fn read(path: &str) -> Result<Log, Failure> {
         eprintln!("note: the input ends early: {broken}");
     }
     if log.dumps.is_empty() {
-        let hint = "a report is TensorFlow's allocator dump, an out-of-memory message of PyTorch, XLA or plimsoll, or a snapshot of \
-                    PyTorch's; TensorFlow prints its dump to standard error unless TF_CPP_MIN_LOG_LEVEL is 1 or more";
-        return Err(Failure::usage(format!("{name}: no out-of-memory report found"), Some(hint.to_string())));
+        return Err(nothing_found(name, &log));
+    }
+    if let Some(reason) = &log.unread {
+        eprintln!("note: evidence of this program is left out: {reason}");
     }
     Ok(log)
+}
+
+fn nothing_found(name: &str, log: &Log) -> Failure {
+    if let Some(reason) = &log.unread {
+        return Failure::usage(format!("{name}: the evidence in it cannot be read: {reason}"), None);
+    }
+    if log.sentences > 0 {
+        let hint = "the line that begins with `evidence:` has the figures; an older version did not write it: run it again";
+        let message = format!("{name}: plimsoll ran out of memory, but its evidence is not there");
+        return Failure::usage(message, Some(hint.to_string()));
+    }
+    let hint = "a report is TensorFlow's allocator dump, an out-of-memory message of PyTorch or XLA, evidence of plimsoll, or a snapshot of \
+                PyTorch's; TensorFlow prints its dump to standard error unless TF_CPP_MIN_LOG_LEVEL is 1 or more";
+    Failure::usage(format!("{name}: no out-of-memory report found"), Some(hint.to_string()))
 }
 
 /// What was found in a log.

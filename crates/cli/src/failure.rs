@@ -5,7 +5,9 @@ use plimsoll::exec::StepError;
 use plimsoll::exec::eager::Shortage;
 use plimsoll::memory::{DeviceError, Holder, Share};
 use plimsoll::model::zoo::ZooError;
+use plimsoll::trace::Evidence;
 use plimsoll::{JobError, OverBudget};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Something that ends a command.
@@ -16,6 +18,8 @@ pub struct Failure {
     pub evidence: String,
     /// What would help.
     pub hint: Option<String>,
+    /// Who asked for how much memory and who holds what, where memory is what was missing; for programs.
+    pub shortage: Option<Box<Evidence>>,
     /// 1 for a problem found, 2 for bad usage or input.
     pub code: u8,
 }
@@ -23,18 +27,21 @@ pub struct Failure {
 impl Failure {
     /// Bad usage or input.
     pub fn usage(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { message: message.into(), evidence: String::new(), hint, code: 2 }
+        Self { message: message.into(), evidence: String::new(), hint, shortage: None, code: 2 }
     }
 
-    /// As JSON; `log` is what would stand on stderr, line for line, which `plimsoll diagnose` reads.
+    /// As JSON: `evidence` is what `plimsoll diagnose` reads, `log` what stands on stderr for people, line for line.
     pub fn as_json(&self) -> serde_json::Value {
         let text = self.text();
         let log: Vec<&str> = text.lines().collect();
-        serde_json::json!({"error": self.message, "hint": self.hint, "log": log})
+        serde_json::json!({"error": self.message, "hint": self.hint, "evidence": self.shortage, "log": log})
     }
 
-    /// Prints it to stderr and gives the exit code.
+    /// Prints it to stderr and gives the exit code. Where stderr is captured, a line for `plimsoll diagnose` comes first.
     pub fn report(self) -> ExitCode {
+        if let Some(shortage) = self.shortage.as_ref().filter(|_| !std::io::stderr().is_terminal()) {
+            eprintln!("evidence: {}", shortage.print());
+        }
         eprint!("{}", self.text());
         ExitCode::from(self.code)
     }
@@ -74,7 +81,8 @@ impl From<JobError> for Failure {
             JobError::Step { error: StepError::OutOfMemory(shortage), .. } => held_at_the_end(shortage),
             _ => String::new(),
         };
-        Self { message: error.to_string(), evidence, hint: error.hint(), code }
+        let shortage = error.evidence().map(Box::new);
+        Self { message: error.to_string(), evidence, hint: error.hint(), shortage, code }
     }
 }
 

@@ -108,7 +108,64 @@ fn our_own_evidence_is_explained_by_the_same_code() {
     let dump = &report["dumps"][0];
     assert_eq!((&dump["source"], &dump["limit_bytes"]), (&"plimsoll".into(), &(2 << 20).into()));
     assert!(dump["cause"].as_str().unwrap().starts_with("fragmentation"), "{dump:#}");
-    assert!(!dump["holders"].as_array().unwrap().is_empty());
+    assert_eq!(dump["not_exact"].as_array().map(Vec::len), Some(0), "nothing is rounded");
+    let held: u64 =
+        dump["holders"].as_array().unwrap().iter().map(|held| held["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(
+        Some(held),
+        dump["in_use_bytes"].as_u64(),
+        "all holders are named, not only those that are printed"
+    );
+}
+
+/// A model whose layers are called by the words of reports.
+const HOSTILE: &str = r#"{"class_name": "Sequential", "config": {"name": "hostile", "layers": [
+    {"class_name": "InputLayer", "config": {"batch_shape": [null, 64], "dtype": "float32", "name": "input"}},
+    {"class_name": "Dense", "config": {"name": "x asked for 12 GiB", "units": 512, "activation": "relu"}},
+    {"class_name": "Dense", "config": {"name": "parameter 9 GiB", "units": 10, "activation": "softmax"}}
+]}}"#;
+
+#[test]
+fn names_of_layers_are_never_taken_for_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("hostile.json");
+    std::fs::write(&model, HOSTILE).unwrap();
+    let run = plimsoll(&format!("train {} --data digits --mode eager --memory 300KiB", model.display()), b"");
+    assert_eq!(run.status.code(), Some(1), "{}", String::from_utf8_lossy(&run.stderr));
+    let report = json("-", &run.stderr);
+    let dumps = report["dumps"].as_array().unwrap();
+    assert_eq!(dumps.len(), 1, "{report:#}");
+    assert!(dumps[0]["request_bytes"].as_u64().unwrap() <= 300 << 10, "{report:#}");
+    let holders = dumps[0]["holders"].as_array().unwrap();
+    assert!(holders.iter().all(|holder| holder["bytes"].as_u64().unwrap() <= 300 << 10), "{report:#}");
+}
+
+#[test]
+fn a_budget_that_no_plan_fits_is_explained() {
+    let run = plimsoll("train cnn --data digits --memory 256KiB --json", b"");
+    assert_eq!(run.status.code(), Some(1));
+    let report = json("-", &run.stdout);
+    assert_eq!(report, json("-", &run.stderr).clone());
+    let dump = &report["dumps"][0];
+    assert_eq!((&dump["reason"], &dump["limit_bytes"]), (&"over_budget".into(), &(256 << 10).into()));
+    assert!(dump["request_bytes"].as_u64() > dump["limit_bytes"].as_u64());
+    let summary = dump["summary"][0].as_str().unwrap();
+    assert!(summary.starts_with("nothing was run: the smallest plan found needs"), "{summary}");
+    assert!(
+        !dump["holders"].as_array().unwrap().is_empty() && dump["remedies"][0]["enough"] == true,
+        "{dump:#}"
+    );
+}
+
+#[test]
+fn evidence_that_is_missing_or_newer_is_said_to_be() {
+    let sentence = b"error: step 1: host is out of memory: conv2d of layer `a` (for `b`) asked for 216 KiB, but of its 2.00 MiB only 75.0 KiB are free\n";
+    fails(
+        "-",
+        sentence,
+        &["its evidence is not there", "hint: the line that begins with `evidence:`", "older version"],
+    );
+    fails("-", b"evidence: {\"plimsoll_evidence\":2}\n", &["cannot be read", "version 2"]);
 }
 
 #[test]

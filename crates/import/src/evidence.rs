@@ -1,9 +1,10 @@
-//! Evidence of running out of memory, of any kind we know: logs, PyTorch's snapshots and what `plimsoll train --json` says of a failure, told apart by
+//! Evidence of running out of memory, of any kind we know: logs, PyTorch's snapshots and what `--json` says of a failure, told apart by
 //! their first bytes. Gzip or not.
 
 use crate::gzip::Unpacked;
 use crate::oomlog::{self, Log};
 use crate::snapshot::{self, SnapshotError};
+use plimsoll_trace::Evidence;
 use std::io::Read;
 
 /// Reads evidence to its end.
@@ -24,26 +25,40 @@ pub fn read(input: impl Read) -> Result<Log, EvidenceError> {
     }
 }
 
-/// A failure as JSON has the log inside; what only looks like one is a log itself.
+/// A failure as JSON has the evidence inside; what only looks like one is a log.
 fn read_failure(mut input: impl Read) -> Result<Log, EvidenceError> {
     let mut bytes = Vec::new();
     // What breaks off is read as far as it goes, here as in a log.
     let ended = (&mut input).take(LARGEST_FAILURE).read_to_end(&mut bytes);
     match serde_json::from_slice::<Failure>(&bytes) {
-        Ok(failure) => Ok(oomlog::read(failure.log.join("\n").as_bytes())?),
+        Ok(failure) => Ok(failure.log()),
         Err(_) if ended.is_err() => Ok(oomlog::read(&bytes[..])?),
         Err(_) => Ok(oomlog::read(bytes.chain(input))?),
     }
 }
 
-/// How `plimsoll train --json` says that memory ran out.
+/// How `--json` says that memory could not be had.
 #[derive(serde::Deserialize)]
 struct Failure {
-    log: Vec<String>,
+    error: String,
+    evidence: Option<serde_json::Value>,
 }
 
-/// A failure has some kilobytes.
-const LARGEST_FAILURE: u64 = 1 << 20;
+impl Failure {
+    fn log(self) -> Log {
+        let mut log =
+            Log { sentences: u64::from(self.error.contains(" is out of memory: ")), ..Log::default() };
+        match self.evidence.map(|value| Evidence::parse(value.to_string().as_bytes())) {
+            None => {}
+            Some(Ok(evidence)) => log.dumps.push(oomlog::dump_of(evidence, 1)),
+            Some(Err(error)) => log.unread = Some(error.to_string()),
+        }
+        log
+    }
+}
+
+/// A failure has some hundred kilobytes: all holders are listed.
+const LARGEST_FAILURE: u64 = 16 << 20;
 
 /// Evidence that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -59,12 +74,12 @@ pub enum EvidenceError {
 mod tests {
     use super::*;
 
-    const SHORT: &str = "host is out of memory: conv2d of layer `a` (for `b`) asked for 216 KiB, but of its 2.00 MiB only 75.0 KiB are free";
+    const EVIDENCE: &str = r#"{"plimsoll_evidence":1,"step":1,"device":"host","asked_by":{"value":"b","role":"activation","layer":"a","op":"conv2d"},"requested_bytes":221184,"limit_bytes":2097152,"refused_by":{"device":{"system":null}},"holders":[]}"#;
 
     #[test]
-    fn a_failure_as_json_is_the_log_inside() {
-        let json = format!("{{\n  \"error\": \"x\",\n  \"log\": [\"error: step 1: {SHORT}\", \"\"]\n}}");
-        let log = format!("error: step 1: {SHORT}\n");
+    fn a_failure_as_json_has_the_evidence_of_the_log() {
+        let json = format!("{{\n  \"error\": \"x\",\n  \"evidence\": {EVIDENCE}\n}}");
+        let log = format!("evidence: {EVIDENCE}\nerror: step 1: ...\n");
         let [inside, plain] = [json.as_bytes(), log.as_bytes()].map(|bytes| read(bytes).unwrap().dumps);
         assert_eq!(inside, plain);
         assert_eq!(inside.len(), 1);
@@ -73,5 +88,12 @@ mod tests {
         for end in 0..json.len() {
             read(&json.as_bytes()[..end]).unwrap();
         }
+    }
+
+    #[test]
+    fn a_failure_of_an_older_version_is_recognised() {
+        let older = r#"{"error": "step 1: host is out of memory: x asked for 3 B", "hint": null, "log": ["error: ..."]}"#;
+        let log = read(older.as_bytes()).unwrap();
+        assert_eq!((log.dumps.len(), log.sentences), (0, 1));
     }
 }

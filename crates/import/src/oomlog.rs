@@ -16,9 +16,10 @@ mod utf16;
 mod words;
 mod xla;
 
-pub use dump::{Activity, Bin, Chunk, Dump, Holder, Region, SizeCount, Source};
+pub use dump::{Activity, Bin, Chunk, Dump, Holder, RefusedBy, Region, SizeCount, Source};
 pub use figure::Figure;
 pub(crate) use figure::LARGEST_CHUNK;
+pub(crate) use ours::dump_of;
 
 use crate::gzip::Unpacked;
 use figure::size;
@@ -44,12 +45,18 @@ pub fn read(input: impl Read) -> std::io::Result<Log> {
     let mut reader = Reader::default();
     while let Some((number, line)) = lines.next() {
         reader.line = number;
-        reader.continue_message(line);
-        let mut from = 0;
+        let mut from = reader.continue_evidence(line);
+        reader.continue_message(&line[from..]);
         while let Some((mark, start, end)) = marks.find(line, from) {
             reader.mark = (start, end);
-            reader.accept(mark, line);
-            from = end;
+            from = match mark {
+                // What stands inside it is data, whatever words it is made of.
+                Mark::Evidence => start + reader.begin_evidence(&line[start..]),
+                _ => {
+                    reader.accept(mark, line);
+                    end
+                }
+            };
         }
     }
     let mut log = reader.finish();
@@ -68,6 +75,10 @@ pub struct Log {
     pub did_without: u64,
     /// Why the input ended early, if it did.
     pub broken: Option<String>,
+    /// How often this program says in words that memory ran out; the figures stand in its evidence.
+    pub sentences: u64,
+    /// Why evidence of this program could not be read, for the first that could not.
+    pub unread: Option<String>,
 }
 
 #[derive(Default)]
@@ -84,6 +95,8 @@ struct Reader {
     device_limit: Option<Figure>,
     kept: Kept,
     did_without: u64,
+    sentences: u64,
+    unread: Option<String>,
     line: u64,
     mark: (usize, usize),
 }
@@ -105,10 +118,7 @@ impl Reader {
                 self.finish_xla();
                 self.xla = xla::Open::begin(self.line, mark, rest);
             }
-            Mark::AskedFor => self.begin_ours(before, rest),
-            Mark::Held | Mark::OurPool => {
-                self.ours.as_mut().and_then(|open| open.accept(mark, before, rest));
-            }
+            Mark::OurSentence => self.sentences += 1,
             Mark::CreatedDevice => {
                 self.device_limit = find(rest, b"with ").and_then(size).map(|(limit, _)| limit);
             }
@@ -236,11 +246,33 @@ impl Reader {
         }
     }
 
-    fn begin_ours(&mut self, before: &[u8], rest: &[u8]) {
-        if let Some(open) = ours::Open::begin(self.line, before, rest)
-            && let Some(last) = self.ours.replace(open)
-        {
-            self.kept.push(last.finish());
+    /// Begins to read evidence; says how much of the line belongs to it.
+    fn begin_evidence(&mut self, rest: &[u8]) -> usize {
+        self.finish_evidence();
+        self.ours = Some(ours::Open::new(self.line));
+        self.continue_evidence(rest)
+    }
+
+    /// Goes on with evidence whose line is longer than what is looked at in one piece; says how much of the piece belongs to it.
+    fn continue_evidence(&mut self, piece: &[u8]) -> usize {
+        let Some(open) = self.ours.as_mut().filter(|open| open.line == self.line) else {
+            self.finish_evidence();
+            return 0;
+        };
+        let taken = open.push(piece);
+        if open.is_whole() {
+            self.finish_evidence();
+        }
+        taken
+    }
+
+    fn finish_evidence(&mut self) {
+        match self.ours.take().map(ours::Open::finish) {
+            None => {}
+            Some(Ok(dump)) => self.kept.push(dump),
+            Some(Err(error)) => {
+                self.unread.get_or_insert(error.to_string());
+            }
         }
     }
 
@@ -251,15 +283,16 @@ impl Reader {
     fn finish(mut self) -> Log {
         self.finish_torch();
         self.finish_xla();
+        self.finish_evidence();
         while !self.tensorflow.is_empty() {
             self.close(0);
         }
-        let last = self.last_torch.take().into_iter().chain(self.ours.take().map(ours::Open::finish));
-        last.for_each(|dump| self.kept.push(dump));
+        self.last_torch.take().into_iter().for_each(|dump| self.kept.push(dump));
         let Kept { first, last, skipped, .. } = self.kept;
         let mut dumps: Vec<Dump> = first.into_iter().chain(last).collect();
         dumps.sort_by_key(|dump| dump.line);
-        Log { dumps, skipped, did_without: self.did_without, broken: None }
+        let (did_without, sentences) = (self.did_without, self.sentences);
+        Log { dumps, skipped, did_without, broken: None, sentences, unread: self.unread }
     }
 }
 

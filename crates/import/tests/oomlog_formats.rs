@@ -1,6 +1,8 @@
 //! Reports of every generation, written by the test in the form that each framework prints, with figures of our own, and buried in other lines.
 
 use plimsoll_import::oomlog::{Activity, Dump, Figure, Log, Source, read};
+use plimsoll_trace::evidence::{Evidence, Holder, RefusedBy, VERSION};
+use plimsoll_trace::{Bytes, Label};
 
 fn one(text: &str) -> Dump {
     let Log { mut dumps, .. } = read(text.as_bytes()).unwrap();
@@ -274,19 +276,72 @@ fn torch_repeats_itself_and_tells_where_it_was() {
     assert_eq!([dump.request, dump.pool, dump.free].map(|figure| figure.unwrap().bytes >> 30), [2, 6, 1]);
 }
 
+fn evidence(layer: &str, holders: usize) -> Evidence {
+    let label = |value: String, role: &str| {
+        let (role, layer, op) = (role.to_string(), layer.to_string(), "conv2d_filter_gradient".to_string());
+        Label { value, role, layer, op }
+    };
+    let (reserved, in_use, largest_free) = (Bytes(2048 << 10), Bytes(1773 << 10), Bytes(120 << 10));
+    let holder = |number: usize| Holder {
+        label: label(format!("conv2d_{number}/unary"), "activation"),
+        bytes: Bytes(900),
+    };
+    Evidence {
+        version: VERSION,
+        step: Some(1),
+        device: Some("host".to_string()),
+        asked_by: label("scratch of x".to_string(), "workspace"),
+        requested: Bytes(216 << 10),
+        limit: Bytes(2048 << 10),
+        refused_by: RefusedBy::Allocator { name: "bfc".to_string(), reserved, in_use, largest_free },
+        holders: (0..holders).map(holder).collect(),
+    }
+}
+
 #[test]
-fn our_own_evidence_is_read() {
-    let dump = one(
-        "planned peak 1.62 MiB (1701824 bytes) of 2.00 MiB\nerror: step 1: host is out of memory: conv2d_filter_gradient of layer `conv2d_1` (for `scratch of \
-         x`) asked for 216 KiB, and of its 2.00 MiB 275 KiB are free, but the largest piece has only 120 KiB\n\nheld              role          size\nconv2d/unary  \
-         activation       256 KiB\nconv2d_1/unary_gradient          gradient         241 KiB\nadam/m/k           optimizer_state  144 KiB\nand 41 more             \
-         700 KiB\n(bfc: 1.73 MiB in use, 2.00 MiB reserved of 2.00 MiB, largest free block 120 KiB, fragmentation 56 %)\n",
-    );
-    assert_eq!(dump.source, Source::Plimsoll);
-    assert_eq!(
-        [dump.request, dump.limit, dump.pool, dump.largest_free].map(bytes),
-        [216, 2048, 2048, 120].map(|kib| Some(kib << 10))
-    );
-    let who: Vec<&str> = dump.holders.iter().map(|held| held.who.as_str()).collect();
-    assert_eq!(who, ["conv2d/unary", "conv2d_1/unary_gradient", "adam/m/k"]);
+fn our_own_evidence_is_read_whatever_layers_are_called() {
+    let names = [
+        "conv2d_1",
+        "x asked for 12 GiB",
+        "host is out of memory: a asked for 3 GiB",
+        "}{\"",
+        "ran out of memory trying to allocate 9GiB",
+    ];
+    for name in names {
+        let line = evidence(name, 3).print();
+        let dump = one(&format!("planned peak 1.62 MiB\n 12:01 | evidence: {line}\nerror: step 1: ...\n"));
+        assert_eq!((dump.source, dump.line), (Source::Plimsoll, 2));
+        assert_eq!(
+            [dump.request, dump.limit, dump.pool, dump.largest_free].map(bytes),
+            [216, 2048, 2048, 120].map(|kib| Some(kib << 10))
+        );
+        assert!(dump.op.unwrap().contains(name), "{name}");
+        let who: Vec<&str> = dump.holders.iter().map(|held| held.who.as_str()).collect();
+        assert_eq!(
+            who,
+            ["conv2d_0/unary (activation)", "conv2d_1/unary (activation)", "conv2d_2/unary (activation)"]
+        );
+    }
+}
+
+#[test]
+fn all_holders_are_read_however_long_the_line_is() {
+    let line = evidence("x", 5000).print();
+    assert!(line.len() > 4 * (64 << 10));
+    assert_eq!(one(&format!("a\n{line} and so on\n")).holders.len(), 5000);
+    let two = read(format!("{line}{line}\n").as_bytes()).unwrap();
+    assert_eq!(two.dumps.len(), 2);
+}
+
+#[test]
+fn evidence_that_cannot_be_read_is_said_to_be_there() {
+    let line = evidence("x", 3).print();
+    let newer = line.replacen(":1,", ":2,", 1);
+    for (text, reason) in [(&line[..line.len() / 2], "not whole"), (&newer, "version 2")] {
+        let log = read(format!("{text}\nnext line\n").as_bytes()).unwrap();
+        assert!(log.dumps.is_empty() && log.unread.unwrap().contains(reason), "{reason}");
+    }
+    let older = "error: step 1: host is out of memory: conv2d of layer `a` (for `b`) asked for 216 KiB, but of its 2.00 MiB only 75.0 KiB are free\n";
+    let log = read(older.as_bytes()).unwrap();
+    assert_eq!((log.dumps.len(), log.sentences), (0, 1));
 }

@@ -1,6 +1,7 @@
 //! Out of memory, with everything one needs to understand it.
 
-use plimsoll_trace::Bytes;
+use plimsoll_trace::evidence::{self, Evidence, RefusedBy};
+use plimsoll_trace::{Bytes, Label};
 use std::fmt;
 
 /// A request that a device could not meet.
@@ -64,6 +65,25 @@ impl OutOfMemory {
     /// The fragmentation of the regions, where an allocator cuts blocks from regions.
     pub fn fragmentation(&self) -> Option<f64> {
         self.blocks.as_ref().map(|blocks| blocks.fragmentation())
+    }
+
+    /// As the document that failures and logs carry.
+    pub fn evidence(&self) -> Evidence {
+        let named = |name: &str| Label { value: name.to_string(), ..Label::default() };
+        let mut holders: Vec<evidence::Holder> = (self.holders.iter())
+            .map(|Holder { who, bytes }| evidence::Holder { label: named(who), bytes: *bytes })
+            .collect();
+        holders.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
+        Evidence {
+            version: evidence::VERSION,
+            step: None,
+            device: Some(self.device.clone()),
+            asked_by: named(&self.who),
+            requested: self.requested,
+            limit: self.limit,
+            refused_by: RefusedBy::Device { system: self.system.clone() },
+            holders,
+        }
     }
 
     /// What would help, in a sentence.

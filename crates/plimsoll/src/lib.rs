@@ -17,6 +17,7 @@ pub mod calibrate;
 pub mod data;
 mod eager_trainer;
 mod engine;
+mod evidence;
 mod exhibit;
 mod fit;
 pub mod identify;

@@ -8,6 +8,7 @@ mod findings;
 pub mod html;
 pub mod json;
 mod pieces;
+mod refusals;
 mod remedies;
 mod summary;
 mod surplus;
@@ -17,7 +18,7 @@ pub use findings::{Finding, Reason};
 pub use pieces::Window;
 pub use remedies::Remedy;
 
-use plimsoll_import::oomlog::{Dump, Figure, Log};
+use plimsoll_import::oomlog::{Dump, Figure, Log, RefusedBy};
 
 /// What can be said about each report of a log.
 pub fn diagnose(log: Log) -> Vec<Diagnosis> {
@@ -128,6 +129,9 @@ impl Balance {
     }
 
     fn kind(&self, dump: &Dump) -> Kind {
+        if dump.refused_by != RefusedBy::Pool {
+            return Kind::Exhaustion;
+        }
         match (self.request, self.reachable) {
             (Some(request), Some(reachable)) if request <= reachable => Kind::Fragmentation,
             (Some(_), Some(_)) => Kind::Exhaustion,

@@ -36,11 +36,22 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = names.iter().map(unpack).collect();
     seeds.push(
         b"CUDA out of memory. Tried to allocate 2.00 GiB (GPU 3; 8.00 GiB total capacity; 3.00 GiB already allocated; 1.00 GiB free; 5.00 GiB reserved in \
-          total by PyTorch)\nRan out of memory in memory space hbm. Used 18.50G of 15.50G hbm.\n  1. Size: 4.00G\n     op_name=\"a\"\nhost is out of memory: x \
-          asked for 216 KiB, and of its 2.00 MiB 275 KiB are free\nconv activation  256 KiB\n(bfc: 1.73 MiB in use, 2.00 MiB reserved of 2.00 MiB, largest free \
-          block 120 KiB, fragmentation 56 %)\n"
+          total by PyTorch)\nRan out of memory in memory space hbm. Used 18.50G of 15.50G hbm.\n  1. Size: 4.00G\n     op_name=\"a\"\n"
             .to_vec(),
     );
+    let refusals = [
+        r#"{"allocator":{"name":"bfc","reserved_bytes":2097152,"in_use_bytes":1815552,"largest_free_bytes":122880}}"#,
+        r#"{"device":{"system":"Cannot allocate memory"}}"#,
+        r#"{"budget":{"floor_bytes":200000,"least_bytes":150000}}"#,
+    ];
+    seeds.extend(refusals.map(|refused_by| {
+        let label = r#""value":"b","role":"activation","layer":"a","op":"conv2d""#;
+        format!(
+            "evidence: {{\"plimsoll_evidence\":1,\"step\":1,\"device\":\"host\",\"asked_by\":{{{label}}},\"requested_bytes\":221184,\
+             \"limit_bytes\":2097152,\"refused_by\":{refused_by},\"holders\":[{{{label},\"bytes\":7}}]}}\nerror: x\n"
+        )
+        .into_bytes()
+    }));
     seeds
 }
 

@@ -10,6 +10,7 @@
 
 mod about;
 mod bytes;
+pub mod evidence;
 pub mod file;
 mod mark;
 mod recorder;
@@ -22,6 +23,7 @@ mod verify;
 
 pub use about::About;
 pub use bytes::{Alignment, Bytes, Offset, SizeError};
+pub use evidence::Evidence;
 pub use mark::{Mark, What, happened, reserved};
 pub use recorder::Recorder;
 pub use summary::{Moment, Summary, summarize};

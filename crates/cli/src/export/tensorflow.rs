@@ -66,5 +66,5 @@ fn too_much(plan: &PlanFile) -> Failure {
         plan.batch,
         plan.budget.0 >> 20
     );
-    Failure { message, evidence: String::new(), hint: Some(hint), code: 1 }
+    Failure { code: 1, ..Failure::usage(message, Some(hint)) }
 }

@@ -33,6 +33,7 @@ fn too_large(problem: &Problem, error: &PagesError) -> Failure {
     Failure {
         message: format!("buffer `{name}` needs {bytes}, more than a page of {size} can hold"),
         evidence: String::new(),
+        shortage: None,
         hint: Some(format!(
             "the largest buffer has {largest} ({} bytes), and no buffer lies across pages",
             largest.0

@@ -3,12 +3,13 @@
 use super::Pool;
 use super::pool::Held;
 use plimsoll_memory::Refusal;
+use plimsoll_trace::evidence::{self, Evidence, Holder, RefusedBy};
 use plimsoll_trace::{Bytes, Label, LabelId};
 use std::collections::HashMap;
 
 /// A block that the allocator could not give.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{device} is out of memory: {} asked for {requested}, {}", self.who(), self.reason())]
+#[error("{device} is out of memory: {} asked for {requested}, {}", self.label.words(), self.reason())]
 pub struct Shortage {
     /// The device's name.
     pub device: String,
@@ -72,6 +73,27 @@ impl Shortage {
         (largest, others.len(), others.iter().map(|(_, bytes)| *bytes).sum())
     }
 
+    /// As the document that failures and logs carry.
+    pub fn evidence(&self) -> Evidence {
+        let Self { reserved, in_use, largest_free, .. } = *self;
+        let holder = |(label, bytes): &(Label, Bytes)| Holder { label: label.clone(), bytes: *bytes };
+        Evidence {
+            version: evidence::VERSION,
+            step: None,
+            device: Some(self.device.clone()),
+            asked_by: self.label.clone(),
+            requested: self.requested,
+            limit: self.limit,
+            refused_by: RefusedBy::Allocator {
+                name: self.allocator.to_string(),
+                reserved,
+                in_use,
+                largest_free,
+            },
+            holders: self.holders.iter().map(holder).collect(),
+        }
+    }
+
     /// What would help, in a sentence.
     pub fn hint(&self) -> String {
         match self.is_fragmentation() {
@@ -82,15 +104,6 @@ impl Shortage {
                 "{} more, a smaller batch, or a planned step, which shares storage and drops gradients early, would do",
                 self.requested.saturating_sub(self.free())
             ),
-        }
-    }
-
-    fn who(&self) -> String {
-        let Label { value, layer, op, .. } = &self.label;
-        match (op.as_str(), layer.as_str()) {
-            ("", _) => format!("`{value}`"),
-            (op, "") => format!("{op} (for `{value}`)"),
-            (op, layer) => format!("{op} of layer `{layer}` (for `{value}`)"),
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Dump {
     pub line: u64,
     /// The allocator's name, such as `GPU_0_bfc`.
     pub allocator: Option<String>,
+    /// What refused.
+    pub refused_by: RefusedBy,
     /// What was asked for.
     pub request: Option<Figure>,
     /// Who asked: an op's name.
@@ -75,6 +77,24 @@ pub struct Dump {
     pub repeated: u64,
     /// What is not there or does not fit together.
     pub missing: Vec<String>,
+}
+
+/// What refused memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedBy {
+    /// A pool: it was full or in pieces.
+    #[default]
+    Pool,
+    /// The operating system, which said this.
+    System(String),
+    /// A budget, before anything ran: the request is the smallest plan that was found.
+    Budget {
+        /// The most bytes live at once in that plan.
+        floor: Figure,
+        /// What no plan for this batch can do without.
+        least: Figure,
+    },
 }
 
 /// What a program was doing.

@@ -1,5 +1,7 @@
 //! The words that only out-of-memory reports contain, one group a first letter.
 
+use plimsoll_trace::evidence::MARK;
+
 /// What a mark announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -83,16 +85,14 @@ pub(crate) enum Mark {
     OpName,
     /// XLA: whose it is, where no op is named.
     XlaLabel,
-    /// Ours: a request that was refused.
-    AskedFor,
-    /// Ours: somebody who holds memory, with a role.
-    Held,
-    /// Ours: how the pool stands.
-    OurPool,
+    /// Ours: evidence, whole.
+    Evidence,
+    /// Ours: the sentence for people, without figures that could be relied upon.
+    OurSentence,
 }
 
 /// All of them, sorted by first letter.
-pub(crate) static MARKS: [(&str, Mark); 58] = [
+pub(crate) static MARKS: [(&str, Mark); 51] = [
     ("Attempting to reserve ", Mark::AttemptingToReserve),
     ("BFCAllocator dump for ", Mark::DumpFor),
     ("Bin (", Mark::Bin),
@@ -127,30 +127,23 @@ pub(crate) static MARKS: [(&str, Mark); 58] = [
     ("XLA label: ", Mark::XlaLabel),
     ("[[Node: ", Mark::Node),
     ("[[{{node ", Mark::Node),
-    ("accumulator ", Mark::Held),
-    ("activation ", Mark::Held),
-    ("asked for ", Mark::AskedFor),
     ("cuMemAllocAsync failed to allocate ", Mark::AsyncFailed),
     ("from ", Mark::From),
-    ("gradient ", Mark::Held),
+    ("is out of memory: ", Mark::OurSentence),
     ("loss.backward(", Mark::TorchBackward),
     ("load_state_dict(", Mark::LoadsWeights),
     ("op_name=\"", Mark::OpName),
-    ("optimizer_state ", Mark::Held),
     ("parameter allocation: ", Mark::ParameterAllocation),
-    ("parameter ", Mark::Held),
     ("preallocated temp allocation: ", Mark::TempAllocation),
     ("preallocated temp fragmentation: ", Mark::TempFragmentation),
     ("ran out of memory trying to allocate ", Mark::RanOut),
-    ("reserved of ", Mark::OurPool),
-    ("statistic ", Mark::Held),
     ("torch/optim/", Mark::TorchOptim),
     ("torch\\optim\\", Mark::TorchOptim),
     ("total allocation: ", Mark::TotalAllocation),
     ("total_region_allocated_bytes_: ", Mark::PoolTotal),
-    ("workspace ", Mark::Held),
     ("would exceed allowed memory", Mark::TorchAsync),
     ("you tried to allocate ", Mark::CpuTriedToAllocate),
+    (MARK, Mark::Evidence),
 ];
 
 #[cfg(test)]

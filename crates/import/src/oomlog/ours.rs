@@ -1,67 +1,100 @@
-//! This program's own evidence, as `train` prints it.
+//! This program's own evidence: one line of JSON, wherever in a log.
 
-use super::dump::{Dump, Holder, Source};
-use super::figure::{Figure, size};
-use super::marks::Mark;
-use super::words::{find, text_until};
-use memchr::memmem;
+use super::dump::{Dump, Holder, RefusedBy, Source};
+use super::figure::Figure;
+use plimsoll_trace::evidence::{self, Evidence, EvidenceError};
+use plimsoll_trace::{Bytes, Label};
 
-/// A report that may go on.
+/// What one piece of evidence may have; a list of all holders has some hundred bytes each.
+const LONGEST: usize = 16 << 20;
+
+/// Evidence as a report.
+pub(crate) fn dump_of(evidence: Evidence, line: u64) -> Dump {
+    let held = Figure::exact(evidence.held().0);
+    let mut dump = Dump {
+        source: Source::Plimsoll,
+        line,
+        repeated: 1,
+        allocator: evidence.device,
+        op: Some(evidence.asked_by.words()).filter(|who| !who.is_empty()),
+        request: figure(evidence.requested),
+        limit: figure(evidence.limit),
+        holders: evidence.holders.into_iter().map(holder).collect(),
+        ..Dump::default()
+    };
+    match evidence.refused_by {
+        evidence::RefusedBy::Allocator { name, reserved, in_use, largest_free } => {
+            dump.allocator = Some(name);
+            dump.pool = figure(reserved);
+            dump.in_use = figure(in_use);
+            dump.free = figure(reserved.saturating_sub(in_use));
+            dump.largest_free = figure(largest_free);
+            dump.missing.push("the blocks one by one".to_string());
+        }
+        evidence::RefusedBy::Device { system } => {
+            (dump.pool, dump.in_use, dump.free) = (Some(held), Some(held), figure(Bytes::ZERO));
+            dump.refused_by = system.map_or(RefusedBy::Pool, RefusedBy::System);
+        }
+        evidence::RefusedBy::Budget { floor, least } => {
+            let (floor, least) = (Figure::exact(floor.0), Figure::exact(least.0));
+            dump.refused_by = RefusedBy::Budget { floor, least };
+        }
+    }
+    dump
+}
+
+fn figure(bytes: Bytes) -> Option<Figure> {
+    Some(Figure::exact(bytes.0))
+}
+
+fn holder(evidence::Holder { label, bytes }: evidence::Holder) -> Holder {
+    let Label { value, role, .. } = label;
+    let who = if role.is_empty() { value } else { format!("{value} ({role})") };
+    Holder { who, bytes: Figure::exact(bytes.0) }
+}
+
+/// Evidence that is being read, piece by piece of a long line.
 pub(crate) struct Open {
-    dump: Dump,
+    /// The line it stands in.
+    pub(crate) line: u64,
+    text: Vec<u8>,
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
 }
 
 impl Open {
-    /// `host is out of memory: conv2d of layer `a` (for `b`) asked for 216 KiB, and of its 2.00 MiB 275 KiB are free, ...`
-    pub(crate) fn begin(line: u64, before: &[u8], rest: &[u8]) -> Option<Self> {
-        let said = memmem::find(before, b" is out of memory: ")?;
-        let mut dump = Dump { source: Source::Plimsoll, line, repeated: 1, ..Dump::default() };
-        dump.request = Some(size(rest)?.0);
-        let device = before[..said].rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-        dump.allocator = Some(text_until(device, b" "));
-        let who = &before[said + " is out of memory: ".len()..];
-        dump.op = Some(text_until(who.trim_ascii_end(), b"")).filter(|who| !who.is_empty());
-        dump.limit = find(rest, b" of its ").and_then(size).map(|(limit, _)| limit);
-        dump.largest_free = find(rest, b"largest piece has only ").and_then(size).map(|(piece, _)| piece);
-        Some(Self { dump })
+    pub(crate) fn new(line: u64) -> Self {
+        Self { line, text: Vec::new(), depth: 0, in_string: false, escaped: false }
     }
 
-    pub(crate) fn accept(&mut self, mark: Mark, before: &[u8], rest: &[u8]) -> Option<()> {
-        match mark {
-            Mark::Held => {
-                let (bytes, after) = size(rest)?;
-                let who = text_until(before.trim_ascii(), b"");
-                if after.trim_ascii().is_empty() && !who.is_empty() && self.dump.holders.len() < 1000 {
-                    self.dump.holders.push(Holder { who, bytes });
-                }
-            }
-            Mark::OurPool => self.pool(before, rest)?,
-            _ => return None,
+    /// Takes what belongs to the evidence; says how many bytes that is.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> usize {
+        let end = piece.iter().position(|&byte| self.ends_with(byte)).map_or(piece.len(), |at| at + 1);
+        let room = LONGEST.saturating_sub(self.text.len());
+        self.text.extend_from_slice(&piece[..end.min(room)]);
+        end
+    }
+
+    /// Whether its last brace is there.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.depth == 0
+    }
+
+    pub(crate) fn finish(self) -> Result<Dump, EvidenceError> {
+        Evidence::parse(&self.text).map(|evidence| dump_of(evidence, self.line))
+    }
+
+    /// Counts braces outside of strings.
+    fn ends_with(&mut self, byte: u8) -> bool {
+        match (self.in_string, byte) {
+            (true, _) if self.escaped => self.escaped = false,
+            (true, b'\\') => self.escaped = true,
+            (_, b'"') => self.in_string = !self.in_string,
+            (false, b'{') => self.depth += 1,
+            (false, b'}') => self.depth = self.depth.saturating_sub(1),
+            _ => {}
         }
-        Some(())
-    }
-
-    /// `(bfc: 1.73 MiB in use, 2.00 MiB reserved of 2.00 MiB, largest free block 120 KiB, fragmentation 56 %)`
-    fn pool(&mut self, before: &[u8], rest: &[u8]) -> Option<()> {
-        let (in_use, between) = size(find(before, b": ")?)?;
-        let (pool, _) = size(find(between, b"in use, ")?)?;
-        let (limit, rest) = size(rest)?;
-        let (largest, _) = size(find(rest, b"largest free block ")?)?;
-        self.dump.in_use = Some(in_use);
-        self.dump.pool = Some(pool);
-        self.dump.limit = Some(limit);
-        self.dump.largest_free = Some(largest);
-        self.dump.free = Some(pool.minus(in_use));
-        Some(())
-    }
-
-    pub(crate) fn finish(self) -> Dump {
-        let mut dump = self.dump;
-        if dump.pool.is_none() {
-            dump.missing.push("how the pool stands".to_string());
-            dump.free = dump.free.or(Some(Figure::at_least(0)));
-        }
-        dump.missing.push("the blocks one by one".to_string());
-        dump
+        self.depth == 0
     }
 }

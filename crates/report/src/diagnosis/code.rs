@@ -13,7 +13,10 @@ pub(crate) fn one_region(limit: Option<u64>) -> String {
     )
 }
 
-pub(crate) fn limit(bytes: u64) -> String {
+pub(crate) fn limit(source: Source, bytes: u64) -> String {
+    if source == Source::Plimsoll {
+        return planned(bytes.next_multiple_of(1 << 20));
+    }
     format!(
         "gpu = tf.config.list_physical_devices(\"GPU\")[0]\n\
          tf.config.set_logical_device_configuration(\n    \
@@ -40,6 +43,10 @@ pub(crate) fn splitting() -> String {
 
 pub(crate) fn planned(limit: u64) -> String {
     format!("plimsoll train MODEL --batch N --memory {}MiB", limit >> 20)
+}
+
+pub(crate) fn allowing(budget: u64) -> String {
+    format!("plimsoll fit MODEL --batch N --memory {}MiB --allow accumulate,optimizer,batch", budget >> 20)
 }
 
 pub(crate) fn less(source: Source) -> String {

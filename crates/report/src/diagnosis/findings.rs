@@ -4,7 +4,7 @@ mod activity;
 mod pool;
 
 use super::pieces::Window;
-use super::{Balance, Growth, Kind};
+use super::{Balance, Growth, Kind, refusals};
 use plimsoll_import::oomlog::Dump;
 
 /// Why memory could not be had.
@@ -26,6 +26,10 @@ pub enum Reason {
     Leak,
     /// The optimizer needs temporaries.
     Optimizer,
+    /// A budget is below every plan that was found.
+    OverBudget,
+    /// The operating system had no more.
+    System,
     /// The report does not say enough.
     Unclear,
 }
@@ -57,6 +61,8 @@ impl Reason {
             Self::Weights => "building the weights",
             Self::Leak => "a leak",
             Self::Optimizer => "the optimizer's temporaries",
+            Self::OverBudget => "a budget below every plan",
+            Self::System => "the operating system",
             Self::Unclear => "unclear",
         }
     }
@@ -72,6 +78,8 @@ impl Reason {
             Self::Weights => "weights_building",
             Self::Leak => "leak",
             Self::Optimizer => "optimizer_temporaries",
+            Self::OverBudget => "over_budget",
+            Self::System => "system",
             Self::Unclear => "unclear",
         }
     }
@@ -79,6 +87,9 @@ impl Reason {
 
 /// Everything that is found, what is decisive and large first.
 pub(crate) fn find(dump: &Dump, balance: &Balance, growth: Option<Growth>) -> Vec<Finding> {
+    if let Some(refusal) = refusals::finding(dump) {
+        return vec![refusal];
+    }
     let found = [
         pool::too_big(dump, balance),
         pool::in_pieces(dump, balance),
@@ -96,7 +107,9 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, growth: Option<Growth>) -> Ve
 
 /// The finding that explains a report best.
 pub(crate) fn reason(kind: Kind, findings: &[Finding], balance: &Balance) -> Reason {
-    use Reason::{Leak, Optimizer, Others, Pieces, RegionTails, Surplus, TooBig, Weights};
+    use Reason::{
+        Leak, Optimizer, Others, OverBudget, Pieces, RegionTails, Surplus, System, TooBig, Weights,
+    };
     let has = |reason: Reason, decisive: bool| {
         findings.iter().any(|finding| finding.reason == reason && (finding.decisive || !decisive))
     };
@@ -108,6 +121,8 @@ pub(crate) fn reason(kind: Kind, findings: &[Finding], balance: &Balance) -> Rea
         Kind::Fragmentation if refused => first(&[(Others, false), (Pieces, false)]),
         Kind::Fragmentation => first(&[(RegionTails, true), (Pieces, false), (RegionTails, false)]),
         _ => first(&[
+            (OverBudget, true),
+            (System, true),
             (Leak, true),
             (Surplus, true),
             (Others, true),

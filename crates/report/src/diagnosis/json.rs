@@ -4,7 +4,7 @@ use super::{Diagnosis, Finding, Remedy};
 use plimsoll_import::oomlog::{Dump, Figure};
 use serde_json::{Value, json};
 
-/// How many of the largest chunks and holders are listed.
+/// How many of the largest chunks are listed.
 const LARGEST: usize = 20;
 
 /// One diagnosis as an object.
@@ -36,7 +36,8 @@ pub fn print(diagnosis: &Diagnosis) -> Value {
         "findings": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
         "remedies": diagnosis.remedies.iter().map(remedy).collect::<Vec<_>>(),
         "largest_chunks": largest(dump),
-        "holders": dump.holders.iter().take(LARGEST).map(|holder| json!({"who": holder.who, "bytes": holder.bytes.bytes})).collect::<Vec<_>>(),
+        "holders": dump.holders.iter().map(|holder| json!({"who": holder.who, "bytes": holder.bytes.bytes})).collect::<Vec<_>>(),
+        "refused_by": dump.refused_by,
         "repeated": dump.repeated,
         "missing": dump.missing,
     })

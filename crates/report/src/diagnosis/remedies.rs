@@ -2,9 +2,9 @@
 
 use super::findings::{Finding, Reason};
 use super::surplus::surplus;
-use super::{Balance, code, pieces};
+use super::{Balance, code, pieces, refusals};
 use crate::size::print;
-use plimsoll_import::oomlog::{Dump, Source};
+use plimsoll_import::oomlog::{Dump, RefusedBy, Source};
 
 /// Something that can be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,9 @@ pub struct Remedy {
 
 /// Everything that could be done, what is enough first.
 pub(crate) fn find(dump: &Dump, balance: &Balance, findings: &[Finding], reason: Reason) -> Vec<Remedy> {
+    if dump.refused_by != RefusedBy::Pool {
+        return refusals::remedies(dump);
+    }
     let found = [
         others(dump, findings),
         leak(dump, reason),
@@ -257,7 +260,7 @@ fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {
         enough: None,
         largest_block: Some(request),
         text,
-        code: code::limit(limit.saturating_add(more)),
+        code: code::limit(dump.source, limit.saturating_add(more)),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Reason};
 use super::remedies::Remedy;
-use super::{Balance, Kind};
+use super::{Balance, Kind, refusals};
 use crate::size::print;
 use plimsoll_import::oomlog::Dump;
 
@@ -15,7 +15,8 @@ pub(crate) fn lines(
     findings: &[Finding],
     remedies: &[Remedy],
 ) -> [String; 3] {
-    [happened(dump, balance), why(dump, kind, reason, findings, balance), helps(remedies)]
+    let happened = refusals::happened(dump).unwrap_or_else(|| happened(dump, balance));
+    [happened, why(dump, kind, reason, findings, balance), helps(remedies)]
 }
 
 fn happened(dump: &Dump, balance: &Balance) -> String {
