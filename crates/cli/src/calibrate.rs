@@ -1,8 +1,8 @@
 //! `plimsoll calibrate`: measures the machine, shows what each class of ops costs, and keeps it.
 
-use crate::arguments::Calibrate as Arguments;
 use crate::failure::Failure;
 use crate::table::Table;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::ProfileCache;
 use plimsoll::calibrate::{Thoroughness, calibrate};
@@ -12,8 +12,22 @@ use std::io::{Error, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// `plimsoll calibrate`
+///
+/// Runs small and large ops of every class for some seconds and keeps their prices in $XDG_CACHE_HOME/plimsoll or
+/// ~/.cache/plimsoll, one file a number of threads. Best done while nothing else runs.
+#[derive(Args)]
+pub struct Calibrate {
+    /// Threads that kernels run on [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.map_or(all, usize::from);
     let cache = ProfileCache::of_user().ok_or_else(|| {
@@ -31,13 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         bar.set_position(done as u64);
     });
     bar.finish_and_clear();
-    let profile = measured.map_err(|refused| Failure {
-        message: refused.to_string(),
-        evidence: String::new(),
-        shortage: None,
-        hint: Some(refused.hint()),
-        code: 1,
-    })?;
+    let profile = measured.map_err(|refused| Failure::problem(refused.to_string(), Some(refused.hint())))?;
     let path = cache.store(&profile).map_err(unwritable)?;
     match arguments.json {
         true => println!("{:#}", as_json(&profile, &path)),

@@ -1,18 +1,46 @@
 //! `plimsoll diagnose`: why memory ran out, from the log.
 
-use crate::arguments::Diagnose;
 use crate::failure::Failure;
-use crate::specification;
+use crate::step::optimizer;
 use crate::table::Table;
+use crate::wording;
+use clap::Args;
 use plimsoll::identify::{Identified, identify};
 use plimsoll::import::evidence::{self, EvidenceError};
 use plimsoll::import::oomlog::Log;
 use plimsoll::report::diagnosis::{self, Diagnosis, html, json, text};
-use plimsoll::{Allow, Bytes, Job, Prepared, fit};
+use plimsoll::train::Optimizer;
+use plimsoll::{Allow, Bytes, Job, Prepared, fit, specification};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// `plimsoll diagnose`
+///
+/// Exit codes: 0 diagnosed, 1 even a planned step of --model does not fit the limit, 2 no report in the input.
+#[derive(Args)]
+pub struct Diagnose {
+    /// A log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip or not; - for standard input
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    /// The model that ran, such as resnet50@224: says who the large chunks are, and plans a step that fits the limit
+    #[arg(long, value_name = "MODEL", requires = "batch")]
+    pub model: Option<String>,
+    /// Samples in a step of that model
+    #[arg(long, value_name = "N", requires = "model")]
+    pub batch: Option<usize>,
+    /// The optimizer of that model
+    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
+    pub optimizer: Optimizer,
+    /// Write a page with the map of the pool, self-contained
+    #[arg(short, long, value_name = "FILE.html")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// How many reports are printed in full.
 const PRINTED: usize = 5;
@@ -40,7 +68,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
 /// The model that ran, planned; none where it is not named.
 fn prepare(arguments: &Diagnose) -> Result<Option<Prepared>, Failure> {
     let (Some(model), Some(batch)) = (&arguments.model, arguments.batch) else { return Ok(None) };
-    let mut job = Job::new(specification::find(model, None)?, batch);
+    let mut job = Job::new(specification::find(model)?, batch);
     job.optimizer = arguments.optimizer;
     Ok(Some(job.prepare()?))
 }
@@ -115,7 +143,7 @@ impl Squeezed {
 
 fn squeezed(prepared: &Prepared, limit: Bytes) -> Result<Squeezed, String> {
     let found = fit(&prepared.job, limit, Allow::default())
-        .map_err(|error| error.hint().unwrap_or_else(|| error.to_string()))?;
+        .map_err(|error| error.hint().map_or_else(|| error.to_string(), |hint| wording::hint(&hint)))?;
     let (plan, extra_time) = (&found.prepared, found.extra_time());
     Ok(Squeezed { peak: plan.peak(), extra_time, micro_batches: plan.job.micro_batches })
 }
@@ -130,7 +158,8 @@ impl Findings {
             short.map(|&limit| (limit, squeezed(prepared, limit)))
         });
         let plans = plans.collect();
-        Self { diagnoses: diagnosis::diagnose(log), skipped, did_without, prepared, plans }
+        let diagnoses = diagnosis::diagnose(log).into_iter().map(|diagnosis| diagnosis.worded(wording::ask));
+        Self { diagnoses: diagnoses.collect(), skipped, did_without, prepared, plans }
     }
 
     fn as_text(&self) -> String {

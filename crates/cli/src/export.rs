@@ -2,15 +2,47 @@
 
 mod tensorflow;
 
-use crate::arguments::{Export, ExportForm};
 use crate::failure::Failure;
 use crate::recording::recording;
+use clap::{Args, ValueEnum};
 use plimsoll::report::export::{csv, perfetto, tensorboard};
 use plimsoll::trace::{Trace, file, text};
 use std::fs::File;
 use std::io::{BufWriter, Result as IoResult, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// `plimsoll export`
+#[derive(Args)]
+pub struct Export {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to tensorflow, a plan that `plimsoll fit` wrote
+    #[arg(value_name = "TRACE|PLAN")]
+    pub input: String,
+    /// What is written
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub to: ExportForm,
+    /// Where it is written; - for standard output; a folder, for tensorboard
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What other tools read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
+    Perfetto,
+    /// An event file with scalars of live MiB by role
+    Tensorboard,
+    /// One row a buffer: value, role, layer, op, bytes, offset, begin, end
+    Csv,
+    /// The text form of a trace, one line an event
+    Text,
+    /// The binary form of a trace, as `train --trace` writes it
+    Binary,
+    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's levers
+    Tensorflow,
+}
 
 /// The event file in a folder that is given to TensorBoard.
 const EVENT_FILE: &str = "events.out.tfevents.0.plimsoll";

@@ -1,25 +1,25 @@
 //! How a command fails: what is wrong, evidence, a hint, and an exit code.
 
 use crate::table::Table;
-use plimsoll::exec::StepError;
-use plimsoll::exec::eager::Shortage;
-use plimsoll::memory::{DeviceError, Holder, Share};
+use crate::wording;
+use plimsoll::memory::{DeviceError, Holder as DeviceHolder, Share};
 use plimsoll::model::zoo::ZooError;
-use plimsoll::trace::Evidence;
-use plimsoll::{JobError, OverBudget};
+use plimsoll::reports::FailureReport;
+use plimsoll::specification::SpecificationError;
+use plimsoll::trace::evidence::{Evidence, Holder, RefusedBy};
+use plimsoll::{Bytes, JobError, RequestError};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+/// How many holders are shown.
+const SHOWN: usize = 6;
+
 /// Something that ends a command.
 pub struct Failure {
-    /// What is wrong, in a line.
-    pub message: String,
+    /// What is wrong and what would help.
+    pub report: Box<FailureReport>,
     /// What shows it, in as many lines as it takes.
     pub evidence: String,
-    /// What would help.
-    pub hint: Option<String>,
-    /// Who asked for how much memory and who holds what, where memory is what was missing; for programs.
-    pub shortage: Option<Box<Evidence>>,
     /// 1 for a problem found, 2 for bad usage or input.
     pub code: u8,
 }
@@ -27,125 +27,148 @@ pub struct Failure {
 impl Failure {
     /// Bad usage or input.
     pub fn usage(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { message: message.into(), evidence: String::new(), hint, shortage: None, code: 2 }
+        let error = message.into();
+        let report = FailureReport { error, is_problem: false, hint, remedy: None, evidence: None };
+        Self { report: Box::new(report), evidence: String::new(), code: 2 }
     }
 
-    /// As JSON: `evidence` is what `plimsoll diagnose` reads, `log` what stands on stderr for people, line for line.
-    pub fn as_json(&self) -> serde_json::Value {
-        let text = self.text();
-        let log: Vec<&str> = text.lines().collect();
-        serde_json::json!({"error": self.message, "hint": self.hint, "evidence": self.shortage, "log": log})
+    /// A problem that was found.
+    pub fn problem(message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { code: 1, ..Self::usage(message, hint) }
     }
 
-    /// Prints it to stderr and gives the exit code. Where stderr is captured, a line for `plimsoll diagnose` comes first.
-    pub fn report(self) -> ExitCode {
-        if let Some(shortage) = self.shortage.as_ref().filter(|_| !std::io::stderr().is_terminal()) {
-            eprintln!("evidence: {}", shortage.print());
+    /// Prints it to stderr, as JSON to stdout where that is wanted, and gives the exit code. Where stderr is captured, a line for
+    /// `plimsoll diagnose` comes first.
+    pub fn report(self, json: bool) -> ExitCode {
+        if json {
+            println!("{:#}", self.as_json());
+        }
+        let evidence = self.report.evidence.as_ref().filter(|_| !std::io::stderr().is_terminal());
+        if let Some(evidence) = evidence {
+            eprintln!("evidence: {}", evidence.print());
         }
         eprint!("{}", self.text());
         ExitCode::from(self.code)
     }
 
+    /// The library's report; `log` is what stands on stderr for people, line for line.
+    fn as_json(&self) -> serde_json::Value {
+        let mut report = serde_json::to_value(&*self.report).expect("a report is plain data");
+        report["log"] = self.text().lines().collect();
+        report
+    }
+
     fn text(&self) -> String {
-        let mut text = format!("error: {}\n", self.message);
+        let mut text = format!("error: {}\n", self.report.error);
         if !self.evidence.is_empty() {
             text += &format!("\n{}\n", self.evidence);
         }
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = &self.report.hint {
             text += &format!("hint: {hint}\n");
         }
         text
     }
 }
 
-impl From<JobError> for Failure {
-    fn from(error: JobError) -> Self {
-        let code = match &error {
-            JobError::Model(_)
-            | JobError::Train(_)
-            | JobError::Data(_)
-            | JobError::NoLength { .. }
-            | JobError::PlanFile(_) => 2,
-            JobError::OverBudget(_)
-            | JobError::OutOfMemory(_)
-            | JobError::Bind(_)
-            | JobError::NotEager { .. }
-            | JobError::Plan(_)
-            | JobError::Recomputation(_)
-            | JobError::Step { .. }
-            | JobError::NotFinite { .. }
-            | JobError::BrokenPromise { .. } => 1,
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        let mut report = FailureReport::of(&error);
+        report.hint = report.remedy.as_ref().map(wording::hint);
+        let evidence = match (&report.evidence, &error) {
+            (Some(evidence), _) => shown(evidence),
+            (None, RequestError::Device(error)) => claims(error),
+            (None, _) => String::new(),
         };
-        let evidence = match &error {
-            JobError::OverBudget(over) => live_at_the_floor(over),
-            JobError::Step { error: StepError::OutOfMemory(shortage), .. } => held_at_the_end(shortage),
-            _ => String::new(),
-        };
-        let shortage = error.evidence().map(Box::new);
-        Self { message: error.to_string(), evidence, hint: error.hint(), shortage, code }
+        let code = if report.is_problem { 1 } else { 2 };
+        Self { report: Box::new(report), evidence, code }
     }
 }
 
-impl From<ZooError> for Failure {
-    fn from(error: ZooError) -> Self {
-        Self::usage(error.to_string(), Some("`plimsoll zoo` lists the models and their options".to_string()))
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        RequestError::from(error).into()
+    }
+}
+
+impl From<SpecificationError> for Failure {
+    fn from(error: SpecificationError) -> Self {
+        RequestError::from(error).into()
     }
 }
 
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
-        let list = |head, rows: Vec<(&String, &plimsoll::Bytes)>| {
-            let mut table = Table::new([head, "size"]).right(1);
-            rows.iter().for_each(|(name, bytes)| table.row([name.to_string(), bytes.to_string()]));
-            if rows.is_empty() { String::new() } else { table.print() + "\n" }
-        };
-        let evidence = match &error {
-            DeviceError::TooMuch { shares, .. } => {
-                list("assigned to", shares.iter().map(|Share { name, limit }| (name, limit)).collect())
-            }
-            DeviceError::Held { holders, .. } => {
-                list("held by", holders.iter().map(|Holder { who, bytes }| (who, bytes)).collect())
-            }
-            DeviceError::Unknown { .. }
-            | DeviceError::Duplicate { .. }
-            | DeviceError::Empty { .. }
-            | DeviceError::OutOfMemory(_) => String::new(),
-        };
-        let hint = error.hint();
-        Self { evidence, ..Self::usage(error.to_string(), hint) }
+        RequestError::from(error).into()
     }
 }
 
-fn live_at_the_floor(over: &OverBudget) -> String {
-    let usage = &over.usage;
-    let mut table = Table::new(["live at the floor", "role", "size"]).right(2);
-    let largest = over.largest(6);
-    for holding in largest {
-        table.row([holding.value.clone(), holding.role.to_string(), holding.bytes.to_string()]);
+impl From<ZooError> for Failure {
+    fn from(error: ZooError) -> Self {
+        SpecificationError::from(error).into()
     }
-    let rest = &usage.live[largest.len()..];
+}
+
+/// Who is in the way, for people.
+fn shown(evidence: &Evidence) -> String {
+    let head = match evidence.refused_by {
+        RefusedBy::Budget { .. } => "live at the floor",
+        RefusedBy::Allocator { .. } => "held",
+        RefusedBy::Device { .. } => "held by",
+    };
+    let mut table = Table::new([head, "role", "size"]).right(2);
+    let (largest, rest) = evidence.holders.split_at(SHOWN.min(evidence.holders.len()));
+    for Holder { label, bytes } in largest {
+        table.row([label.shown(), label.role.clone(), bytes.to_string()]);
+    }
     if !rest.is_empty() {
-        let bytes: plimsoll::Bytes = rest.iter().map(|holding| holding.bytes).sum();
+        let bytes: Bytes = rest.iter().map(|holder| holder.bytes).sum();
         table.row([format!("and {} more", rest.len()), String::new(), bytes.to_string()]);
     }
-    format!("{}\n(during {} of {})\n", table.print(), usage.worst_op, usage.worst_layer)
+    match (evidence.holders.is_empty(), state(evidence)) {
+        (true, None) => String::new(),
+        (true, Some(state)) => state + "\n",
+        (false, None) => table.print() + "\n",
+        (false, Some(state)) => format!("{}\n{state}\n", table.print()),
+    }
 }
 
-/// Who holds the memory that an eager step did not get, and how it stands with the pool.
-fn held_at_the_end(shortage: &Shortage) -> String {
-    let mut table = Table::new(["held", "role", "size"]).right(2);
-    let (largest, others, rest) = shortage.largest(6);
-    for (label, bytes) in largest {
-        table.row([label.value.clone(), label.role.clone(), bytes.to_string()]);
+/// How it stands with memory, in a line.
+fn state(evidence: &Evidence) -> Option<String> {
+    match &evidence.refused_by {
+        RefusedBy::Device { .. } => None,
+        RefusedBy::Budget { .. } => {
+            let of = if evidence.asked_by.layer.is_empty() { "" } else { " of " };
+            Some(format!("(during {}{of}{})", evidence.asked_by.op, evidence.asked_by.layer))
+        }
+        RefusedBy::Allocator { name, reserved, in_use, largest_free } => {
+            let (limit, free) = (evidence.limit, evidence.limit.saturating_sub(*in_use));
+            let apart = free.saturating_sub(*largest_free).0 as f64 / free.0.max(1) as f64;
+            Some(format!(
+                "({name}: {in_use} in use, {reserved} reserved of {limit}, largest free block {largest_free}, \
+                 fragmentation {:.0} %)",
+                100.0 * apart
+            ))
+        }
     }
-    if others > 0 {
-        table.row([format!("and {others} more"), String::new(), rest.to_string()]);
+}
+
+/// Who has a claim to a device.
+fn claims(error: &DeviceError) -> String {
+    let list = |head, rows: Vec<(&String, &Bytes)>| {
+        let mut table = Table::new([head, "size"]).right(1);
+        rows.iter().for_each(|(name, bytes)| table.row([name.to_string(), bytes.to_string()]));
+        if rows.is_empty() { String::new() } else { table.print() + "\n" }
+    };
+    match error {
+        DeviceError::TooMuch { shares, .. } => {
+            list("assigned to", shares.iter().map(|Share { name, limit }| (name, limit)).collect())
+        }
+        DeviceError::Held { holders, .. } => {
+            list("held by", holders.iter().map(|DeviceHolder { who, bytes }| (who, bytes)).collect())
+        }
+        DeviceError::Unknown { .. }
+        | DeviceError::Duplicate { .. }
+        | DeviceError::Empty { .. }
+        | DeviceError::OutOfMemory(_) => String::new(),
     }
-    let Shortage { allocator, in_use, reserved, largest_free, limit, .. } = shortage;
-    let share = 100.0 * shortage.fragmentation;
-    format!(
-        "{}\n({allocator}: {in_use} in use, {reserved} reserved of {limit}, largest free block {largest_free}, \
-         fragmentation {share:.0} %)\n",
-        table.print()
-    )
 }

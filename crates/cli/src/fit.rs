@@ -2,152 +2,181 @@
 
 mod tensorflow;
 
-use crate::arguments::{Fit as Arguments, Framework, Lever};
-use crate::chart;
 use crate::failure::Failure;
-use crate::inspect::{headline, job, refuse_idle_options};
+use crate::foreign::{Foreign, Framework};
+use crate::step::Step;
 use crate::table::Table;
+use crate::{chart, notes, wording};
+use clap::{Args, ValueEnum};
 use plimsoll::graph::Role;
-use plimsoll::{Allow, Bytes, Fit, Job, JobError, PlanFile, Prepared, fit_and_explore, largest_batch};
-use serde_json::{Value, json};
+use plimsoll::hint::Call;
+use plimsoll::reports::FitReport;
+use plimsoll::{Allow, Bytes, FitRequest, Goal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// `plimsoll fit`
+///
+/// Exit codes: 0 fits, 1 does not fit, 2 bad usage or input.
+#[derive(Args)]
+#[command(mut_arg("memory", |arg| arg.required(true)))]
+pub struct Fit {
+    /// The step that must fit.
+    #[command(flatten)]
+    pub step: Step,
+    /// Look for the largest value that fits instead of taking the one given
+    #[arg(long, value_name = "WHAT", value_parser = ["batch"], conflicts_with_all = ["batch", "micro_batches", "allow"])]
+    pub maximize: Option<String>,
+    /// With --maximize: how much slower a sample may be than as written, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
+    pub slowdown: f64,
+    /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
+    /// (one that keeps less), batch (a smaller one), and with --as tensorflow precision (mixed)
+    #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
+    pub allow: Vec<Lever>,
+    /// Who shall run the step instead of Plimsoll.
+    #[command(flatten)]
+    pub foreign: Foreign,
+    /// Where the plan is written [default: the model's name with .plan.json]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A lever that changes the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Lever {
+    /// Micro-batches where samples of a batch see each other
+    Accumulate,
+    /// An optimizer that keeps less
+    Optimizer,
+    /// A smaller batch
+    Batch,
+    /// Two bytes an element where that is enough
+    Precision,
+}
+
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let job = job(&arguments.step, None)?;
-    refuse_idle_options(&arguments.foreign)?;
-    let budget = arguments.step.memory.unwrap_or(Bytes(u64::MAX));
-    let model = arguments.step.model.as_deref().unwrap_or_default();
-    let path = arguments.output.clone().unwrap_or_else(|| default_path(model));
+pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
+    arguments.foreign.refuse_idle_options()?;
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
-        return tensorflow::run(arguments, &job, &path);
+        return tensorflow::run(arguments);
     }
-    let found = search(&job, budget, arguments)?;
-    PlanFile::new(&found.prepared, model, budget).write(&path).map_err(JobError::from)?;
+    let report = arguments.request()?.run()?;
+    notes::tell(&report.notes);
     match arguments.step.json {
-        true => println!("{:#}", as_json(&found, &path)),
-        false => {
-            println!("{}", as_text(&found));
-            println!("\nwrote {0}\nhint: plimsoll train --plan {0}", path.display());
-        }
+        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
+        false => println!("{}", as_text(&report)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn search(job: &Job, budget: Bytes, arguments: &Arguments) -> Result<Fit, Failure> {
-    if arguments.allow.contains(&Lever::Precision) {
-        let hint = "it is a lever of --as tensorflow".to_string();
-        return Err(Failure::usage("Plimsoll trains in float32: there is no precision to allow", Some(hint)));
+impl Fit {
+    fn request(&self) -> Result<FitRequest, Failure> {
+        let memory = self.step.memory.unwrap_or(Bytes(u64::MAX));
+        Ok(FitRequest { job: self.step.request(), memory, goal: self.goal()?, output: self.output.clone() })
     }
-    if arguments.maximize.is_some() {
-        if !(arguments.slowdown.is_finite() && arguments.slowdown >= 0.0) {
-            return Err(Failure::usage("--slowdown must be a percentage such as 35", None));
+
+    fn goal(&self) -> Result<Goal, Failure> {
+        if self.allow.contains(&Lever::Precision) && self.foreign.framework.is_none() {
+            let hint = "it is a lever of --as tensorflow".to_string();
+            return Err(Failure::usage(
+                "Plimsoll trains in float32: there is no precision to allow",
+                Some(hint),
+            ));
         }
-        let mut found = largest_batch(job, budget, arguments.slowdown / 100.0)?;
-        found.explore()?;
-        return Ok(found);
+        if self.maximize.is_some() {
+            return Ok(Goal::LargestBatch { slowdown: self.slowdown / 100.0 });
+        }
+        let may = |lever| self.allow.contains(&lever);
+        Ok(Goal::Fastest(Allow {
+            // A number of micro-batches that is given is kept.
+            whole: self.step.micro_batches.is_some(),
+            accumulate: may(Lever::Accumulate),
+            optimizer: may(Lever::Optimizer),
+            batch: may(Lever::Batch),
+        }))
     }
-    let may = |lever| arguments.allow.contains(&lever);
-    let allow = Allow {
-        // Whoever says how many micro-batches there are has said it all.
-        whole: arguments.step.micro_batches.is_some(),
-        accumulate: may(Lever::Accumulate),
-        optimizer: may(Lever::Optimizer),
-        batch: may(Lever::Batch),
-    };
-    Ok(fit_and_explore(job, budget, allow)?)
 }
 
-/// `resnet50.plan.json` for `resnet50@224` and for `models/resnet50.keras`.
-fn default_path(model: &str) -> PathBuf {
-    let name = std::path::Path::new(model).file_name().map_or(model.into(), |name| name.to_string_lossy());
-    let end = name.find(['@', ',', '.']).unwrap_or(name.len());
-    PathBuf::from(format!("{}.plan.json", &name[..end]))
-}
-
-fn as_text(found: &Fit) -> String {
-    let prepared = &found.prepared;
-    let mut sections = vec![headline(prepared), stages(found), roles(prepared)];
-    if found.frontier.len() > 1 {
-        sections.push(frontier(found));
+fn as_text(report: &FitReport) -> String {
+    let mut sections = vec![report.headline.clone(), stages(report), roles(report)];
+    if report.frontier.len() > 1 {
+        sections.push(frontier(report));
     }
-    if let Some(changes) = &found.changes {
+    if let Some(changes) = &report.changes {
         sections.push(format!("not the same numbers as written: {changes}"));
     }
-    if !found.advice.is_empty() {
-        sections.push(advice(found));
+    if !report.advice.is_empty() {
+        sections.push(advice(report));
     }
+    let next = wording::command(&Call::TrainPlan(report.plan.clone()));
+    sections.push(format!("wrote {}\nhint: {next}", report.plan.display()));
     sections.join("\n\n")
 }
 
-fn stages(found: &Fit) -> String {
+fn stages(report: &FitReport) -> String {
     let mut table = Table::new(["", "peak", "time/step", ""]).right(1).right(2);
-    for (position, stage) in found.stages.iter().enumerate() {
+    for (position, stage) in report.levers.iter().enumerate() {
         let lever = if position == 0 { stage.lever.clone() } else { format!("+ {}", stage.lever) };
-        let misses = position == 0 && stage.peak > found.budget;
-        let note = if misses { format!("does not fit {}", found.budget) } else { stage.note.clone() };
-        table.row([lever, stage.peak.to_string(), seconds(stage.seconds), note]);
+        let misses = position == 0 && stage.peak_bytes > report.budget_bytes;
+        let note = if misses { format!("does not fit {}", report.budget_bytes) } else { stage.note.clone() };
+        table.row([lever, stage.peak_bytes.to_string(), seconds(stage.seconds), note]);
     }
-    let prepared = &found.prepared;
-    let (peak, fragmentation) = (prepared.peak(), prepared.peak().saturating_sub(prepared.floor()));
-    let verdict =
-        format!("fits, headroom {}, fragmentation {fragmentation}", found.budget.saturating_sub(peak));
-    table.row(["plan".to_string(), peak.to_string(), seconds(prepared.seconds()), verdict]);
-    let guess = if prepared.job.profile.calibrated {
-        ""
-    } else {
-        "\n(times are a guess until `plimsoll calibrate` has measured this machine)"
+    let headroom = report.budget_bytes.saturating_sub(report.peak_bytes);
+    let verdict = format!("fits, headroom {headroom}, fragmentation {}", report.fragmentation_bytes);
+    table.row(["plan".to_string(), report.peak_bytes.to_string(), seconds(report.seconds_per_step), verdict]);
+    let guess = match report.calibrated {
+        true => "",
+        false => "\n(times are a guess until `plimsoll calibrate` has measured this machine)",
     };
     format!("{}{guess}", table.print())
 }
 
-fn roles(prepared: &Prepared) -> String {
-    let mut held = prepared.usage().by_role;
-    held.extend(prepared.persistent_by_role());
-    let held = |role: &Role| held.get(role).copied().unwrap_or_default();
+/// The roles that live across steps and those that live within one, with what they are called here.
+const PERSISTENT: [(Role, &str); 4] = [
+    (Role::Parameter, "parameters"),
+    (Role::OptimizerState, "optimizer"),
+    (Role::Statistic, "statistics"),
+    (Role::Accumulator, "accumulators"),
+];
+const TRANSIENT: [(Role, &str); 4] = [
+    (Role::Activation, "activations"),
+    (Role::Gradient, "gradients"),
+    (Role::Input, "input"),
+    (Role::Workspace, "workspace"),
+];
+
+fn roles(report: &FitReport) -> String {
+    let held = |role: &Role| report.by_role.get(&role.to_string()).copied().unwrap_or_default();
     let parts = |roles: &[(Role, &str)]| {
         let named = roles.iter().filter(|(role, _)| held(role) > Bytes::ZERO);
         named.map(|(role, name)| format!("{name} {}", held(role))).collect::<Vec<_>>().join(" · ")
     };
-    let persistent = [
-        (Role::Parameter, "parameters"),
-        (Role::OptimizerState, "optimizer"),
-        (Role::Accumulator, "accumulators"),
-        (Role::Statistic, "statistics"),
-    ];
-    let transient = [
-        (Role::Activation, "activations"),
-        (Role::Gradient, "gradients"),
-        (Role::Input, "input"),
-        (Role::Workspace, "workspace"),
-    ];
-    let whole = prepared.floor();
-    let sum = |roles: &[(Role, &str)]| roles.iter().map(|(role, _)| held(role)).sum::<Bytes>();
     let mut table = Table::new(["live at the peak", "", "", ""]).right(1);
-    for (name, roles) in [("held across steps", &persistent[..]), ("within a step", &transient[..])] {
-        let bytes = sum(roles);
-        table.row([name.to_string(), bytes.to_string(), chart::bar(bytes, whole, 24), parts(roles)]);
+    for (name, roles) in [("held across steps", &PERSISTENT[..]), ("within a step", &TRANSIENT[..])] {
+        let bytes: Bytes = roles.iter().map(|(role, _)| held(role)).sum();
+        let bar = chart::bar(bytes, report.floor_bytes, 24);
+        table.row([name.to_string(), bytes.to_string(), bar, parts(roles)]);
     }
     table.print()
 }
 
-fn frontier(found: &Fit) -> String {
+fn frontier(report: &FitReport) -> String {
     let mut table =
         Table::new(["memory against time", "time/step", "more work", ""]).right(0).right(1).right(2);
-    let slowest = found.frontier.iter().map(|point| point.seconds).fold(0.0, f64::max);
-    for point in &found.frontier {
-        let here = if point.peak == found.prepared.peak() { " ◀ plan" } else { "" };
+    let slowest = report.frontier.iter().map(|point| point.seconds).fold(0.0, f64::max);
+    for point in &report.frontier {
+        let here = if point.peak_bytes == report.peak_bytes { " ◀ plan" } else { "" };
         let length = (point.seconds / slowest * 1e6) as u64;
         let bar = chart::bar(Bytes(length), Bytes(1_000_000), 24);
-        let work = format!("{:.1} %", 100.0 * point.extra_flops);
-        table.row([point.peak.to_string(), seconds(point.seconds), work, format!("{bar}{here}")]);
+        let work = format!("{:.1} %", 100.0 * point.extra_flops_fraction);
+        table.row([point.peak_bytes.to_string(), seconds(point.seconds), work, format!("{bar}{here}")]);
     }
     table.print()
 }
 
-fn advice(found: &Fit) -> String {
-    let lines = found.advice.iter().map(|remedy| format!("  {} · {}", remedy.change, remedy.peak));
+fn advice(report: &FitReport) -> String {
+    let lines = report.advice.iter().map(|advice| format!("  {} · {}", advice.change, advice.peak_bytes));
     format!("also possible if you allow it\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -156,44 +185,5 @@ fn seconds(seconds: f64) -> String {
         s if s < 1e-3 => format!("{:.0} µs", 1e6 * s),
         s if s < 1.0 => format!("{:.1} ms", 1e3 * s),
         s => format!("{s:.2} s"),
-    }
-}
-
-fn as_json(found: &Fit, path: &std::path::Path) -> Value {
-    let prepared = &found.prepared;
-    let stage = |stage: &plimsoll::Stage| json!({"lever": stage.lever, "peak_bytes": stage.peak, "seconds": stage.seconds, "note": stage.note});
-    let point = |point: &plimsoll::Point| json!({"peak_bytes": point.peak, "seconds": point.seconds, "extra_flops_fraction": point.extra_flops});
-    let remedy = |remedy: &plimsoll::Remedy| json!({"change": remedy.change, "peak_bytes": remedy.peak, "fits": remedy.fits});
-    json!({
-        "model": prepared.job.model.name,
-        "batch": prepared.job.batch,
-        "optimizer": prepared.job.optimizer.name(),
-        "budget_bytes": found.budget,
-        "fits": true,
-        "as_written_peak_bytes": found.as_written().peak,
-        "peak_bytes": prepared.peak(),
-        "floor_bytes": prepared.floor(),
-        "extra_flops_fraction": prepared.extra_flops(),
-        "extra_time_fraction": found.extra_time(),
-        "seconds_per_step": prepared.seconds(),
-        "calibrated": prepared.job.profile.calibrated,
-        "micro_batches": prepared.job.micro_batches,
-        "changes": found.changes,
-        "levers": found.stages.iter().map(stage).collect::<Vec<_>>(),
-        "frontier": found.frontier.iter().map(point).collect::<Vec<_>>(),
-        "advice": found.advice.iter().map(remedy).collect::<Vec<_>>(),
-        "plan": path.display().to_string(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plans_are_called_like_their_models() {
-        for model in ["resnet50@224", "resnet50,classes=10", "models/resnet50.keras", "resnet50"] {
-            assert_eq!(default_path(model), PathBuf::from("resnet50.plan.json"));
-        }
     }
 }

@@ -2,43 +2,104 @@
 //!
 //! Exit codes: 0 done or fits, 1 does not fit or found a problem, 2 bad usage or input.
 
-mod arguments;
 mod calibrate;
 mod devices;
 mod diagnose;
 mod export;
 mod failure;
 mod fit;
+mod foreign;
 mod inspect;
+mod notes;
 mod place;
 mod recording;
 mod replay;
 mod report;
-mod specification;
+mod size;
+mod step;
 mod train;
+mod wording;
 mod zoo;
 
-use arguments::{Arguments, Command};
-use clap::Parser;
+use clap::{Parser, Subcommand};
+use failure::Failure;
 use plimsoll::report::{chart, table};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
-        Command::Inspect(arguments) => inspect::run(&arguments),
-        Command::Fit(arguments) => fit::run(&arguments),
-        Command::Replay(arguments) => replay::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Export(arguments) => export::run(&arguments),
-        Command::Diagnose(arguments) => diagnose::run(&arguments),
-        Command::Train(arguments) => train::run(&arguments),
-        Command::Place(arguments) => place::run(&arguments),
-        Command::Devices(arguments) => devices::run(&arguments),
-        Command::Calibrate(arguments) => calibrate::run(&arguments),
-        Command::Zoo(arguments) => zoo::run(&arguments),
-    };
-    match result {
+    let command = Arguments::parse().command;
+    match command.run() {
         Ok(code) => code,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(command.wants_json()),
+    }
+}
+
+/// Trains deep-learning models inside a memory budget, with a peak that is known before the first step.
+#[derive(Parser)]
+#[command(name = "plimsoll", version, max_term_width = 100, disable_help_subcommand = true)]
+struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The verbs.
+#[derive(Subcommand)]
+enum Command {
+    /// Show where the memory of a training step goes: by role, by layer, over time
+    Inspect(inspect::Inspect),
+    /// Find the fastest training step that fits a number of bytes, and write it as a plan
+    Fit(fit::Fit),
+    /// Replay a recorded trace through other allocators: what each needs, and where it runs out
+    Replay(replay::Replay),
+    /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side by side
+    Report(report::Report),
+    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
+    Export(export::Export),
+    /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
+    Diagnose(diagnose::Diagnose),
+    /// Train a model inside a memory budget
+    Train(train::Train),
+    /// Place the buffers of a layout problem in as little memory as possible, and draw them
+    Place(place::Place),
+    /// Show the devices, their limits and what is free of them
+    Devices(devices::Devices),
+    /// Measure how fast this machine runs each class of ops, once, so that times can be predicted
+    Calibrate(calibrate::Calibrate),
+    /// List the models that can be named
+    Zoo(zoo::Zoo),
+}
+
+impl Command {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Inspect(arguments) => inspect::run(arguments),
+            Self::Fit(arguments) => fit::run(arguments),
+            Self::Replay(arguments) => replay::run(arguments),
+            Self::Report(arguments) => report::run(arguments),
+            Self::Export(arguments) => export::run(arguments),
+            Self::Diagnose(arguments) => diagnose::run(arguments),
+            Self::Train(arguments) => train::run(arguments),
+            Self::Place(arguments) => place::run(arguments),
+            Self::Devices(arguments) => devices::run(arguments),
+            Self::Calibrate(arguments) => calibrate::run(arguments),
+            Self::Zoo(arguments) => zoo::run(arguments),
+        }
+    }
+
+    /// Whether one JSON object is wanted on stdout, of a failure too.
+    fn wants_json(&self) -> bool {
+        match self {
+            Self::Inspect(arguments) => arguments.step.json,
+            Self::Fit(arguments) => arguments.step.json,
+            Self::Replay(arguments) => arguments.json,
+            Self::Diagnose(arguments) => arguments.json,
+            Self::Train(arguments) => arguments.step.json,
+            Self::Place(arguments) => arguments.json,
+            Self::Devices(arguments) => arguments.json,
+            Self::Calibrate(arguments) => arguments.json,
+            Self::Zoo(arguments) => arguments.json,
+            Self::Report(_) | Self::Export(_) => false,
+        }
     }
 }

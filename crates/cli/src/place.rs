@@ -2,16 +2,47 @@
 
 mod pages;
 
-use crate::arguments::Place;
 use crate::failure::Failure;
+use crate::size::{alignment, size};
 use crate::table::Table;
+use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::plan::place::csv::{self, Problem};
 use plimsoll::plan::place::pages::PageRules;
 use plimsoll::plan::place::{Verdict, place, solve};
 use plimsoll::plan::{Interval, Placement};
+use plimsoll::trace::Alignment;
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// `plimsoll place`
+///
+/// Exit codes: 0 fits the capacity or the pages (or neither was given), 1 does not fit, 2 bad input.
+#[derive(Args)]
+pub struct Place {
+    /// CSV with a header and the columns id, lower, upper, size; a buffer lives from lower to just before upper
+    #[arg(value_name = "PROBLEM")]
+    pub problem: PathBuf,
+    /// What everything should fit into, such as 1MiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub capacity: Option<Bytes>,
+    /// How many nodes an exact search may visit where the quick way misses the capacity, or without one the floor
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub nodes: u64,
+    /// Place into pages of at most this size instead of one piece of memory; no buffer lies across two pages
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["capacity", "nodes"])]
+    pub page_size: Option<Bytes>,
+    /// What offsets in a page are multiples of: a power of two, such as 256
+    #[arg(long, value_name = "SIZE", default_value = "1", value_parser = alignment, requires = "page_size")]
+    pub alignment: Alignment,
+    /// Print the problem with an offset for each buffer (and its page), as CSV
+    #[arg(long, conflicts_with = "json")]
+    pub offsets: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// The size of the picture, in characters.
 const WIDTH: usize = 72;

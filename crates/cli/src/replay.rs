@@ -1,15 +1,44 @@
 //! `plimsoll replay`: what a recorded trace would cost under other allocators, and with a plan.
 
-use crate::arguments::Replay;
 use crate::failure::Failure;
 use crate::recording::recording;
+use crate::size::size;
 use crate::table::Table;
+use clap::Args;
+use plimsoll::Bytes;
 use plimsoll::memory::AllocatorOptions;
 use plimsoll::memory::replay::Shortage;
 use plimsoll::replay::{Comparison, Question, Recording, Row, compare};
 use plimsoll::trace::{Trace, happened};
 use serde_json::{Value, json};
 use std::process::ExitCode;
+
+/// `plimsoll replay`
+#[derive(Args)]
+pub struct Replay {
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
+    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
+    #[arg(value_name = "TRACE")]
+    pub trace: String,
+    /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "bfc,torch,torch-expandable,best-fit,planned",
+        value_parser = allocator
+    )]
+    pub allocator: Vec<String>,
+    /// What each allocator may take, such as 512MiB [default: as much as it likes]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub limit: Option<Bytes>,
+    /// Whether bfc grows region by region (on) or takes its whole limit at once (off, TensorFlow's default on a GPU)
+    #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, value_parser = ["on", "off"])]
+    pub growth: String,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Runs the command.
 pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
@@ -83,4 +112,14 @@ fn as_json(comparison: &Comparison, trace: &Trace) -> Value {
     };
     let rows: Vec<Value> = comparison.rows.iter().map(row).collect();
     json!({"floor_bytes": comparison.floor, "events": comparison.events, "allocators": rows})
+}
+
+fn allocator(name: &str) -> Result<String, String> {
+    let names = plimsoll::replay::names();
+    match names.contains(&name) {
+        true => Ok(name.to_string()),
+        false => {
+            Err(format!("there is no allocator `{name}`\n  hint: the allocators are {}", names.join(", ")))
+        }
+    }
 }

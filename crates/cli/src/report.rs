@@ -1,20 +1,63 @@
 //! `plimsoll report`: plans, traces and models side by side, as one page or as text.
 
-use crate::arguments::Report;
 use crate::failure::Failure;
-use crate::inspect::headline;
 use crate::recording::KINDS;
-use crate::specification;
+use crate::size::size;
+use crate::step::optimizer;
+use crate::wording;
+use clap::Args;
 use plimsoll::import::evidence;
 use plimsoll::import::oomlog::Log;
 use plimsoll::model::zoo;
 use plimsoll::replay::{RecordingError, read as read_trace};
 use plimsoll::report::diagnosis::{self, Diagnosis, html, text};
 use plimsoll::report::{Exhibit, page, terminal};
-use plimsoll::{Bytes, Job, JobError, PlanFile, Prepared};
+use plimsoll::train::Optimizer;
+use plimsoll::{Bytes, Job, JobError, PlanFile, Prepared, specification};
 use std::io::{Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// `plimsoll report`
+///
+/// The page is one file that needs no network. Logs of running out of memory make a page of their own, as `diagnose -o` does.
+///
+/// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
+#[derive(Args)]
+pub struct Report {
+    /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's, a
+    /// snapshot of PyTorch's), a plan that `plimsoll fit` wrote, or a log of running out of memory, gzip or not; - for standard input; or a
+    /// model of the zoo, such as resnet50@64, which is planned
+    #[arg(value_name = "TRACE|PLAN|LOG|MODEL", required = true)]
+    pub inputs: Vec<String>,
+    /// Where the page is written; - for standard output
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html", conflicts_with = "text")]
+    pub output: PathBuf,
+    /// Print text instead of writing a page
+    #[arg(long)]
+    pub text: bool,
+    /// When text has colours: auto means on a terminal unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, value_parser = ["auto", "always", "never"], requires = "text")]
+    pub color: String,
+    /// What the inputs are called, in their order [default: their file names]
+    #[arg(long, value_name = "NAME")]
+    pub label: Vec<String>,
+    /// The title of the page
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// A line to draw into every chart: what may be taken [default: what the input says]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub limit: Option<Bytes>,
+    /// Samples in a step of a model
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub batch: usize,
+    /// The most memory a model may take; more than it needs as written is saved by computing values again
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<Bytes>,
+    /// The optimizer of a model
+    #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
+    pub optimizer: Optimizer,
+}
 
 /// The largest file that is looked at; what unpacks to more is refused by its reader.
 const LARGEST_FILE: u64 = 2 << 30;
@@ -84,7 +127,11 @@ fn show_exhibits(exhibits: Vec<Exhibit>, title: Option<String>, arguments: &Repo
 fn show_logs(logs: Vec<(String, Log)>, title: Option<String>, arguments: &Report) -> String {
     let names: Vec<String> = logs.iter().map(|(name, _)| name.clone()).collect();
     let title = title.unwrap_or_else(|| format!("Out of memory: {}", names.join(", ")));
-    let diagnoses: Vec<Diagnosis> = logs.into_iter().flat_map(|(_, log)| diagnosis::diagnose(log)).collect();
+    let diagnoses: Vec<Diagnosis> = logs
+        .into_iter()
+        .flat_map(|(_, log)| diagnosis::diagnose(log))
+        .map(|diagnosis| diagnosis.worded(wording::ask))
+        .collect();
     match arguments.text {
         true => diagnoses.iter().map(text::print).collect::<Vec<_>>().join("\n\n") + "\n",
         false => html::print(&title, &diagnoses),
@@ -191,7 +238,7 @@ fn nothing_to_show(path: &str, error: &RecordingError) -> Failure {
 
 fn plan(bytes: &[u8], path: &str) -> Result<Shown, Failure> {
     let file = PlanFile::parse(bytes, path).map_err(JobError::from)?;
-    let prepared = file.prepare(specification::find(&file.model, None)?)?;
+    let prepared = file.prepare(specification::find(&file.model)?)?;
     Ok(Shown::Exhibit(Box::new(exhibit(&prepared, Some(file.budget)))))
 }
 
@@ -201,7 +248,7 @@ fn planned(model: &str, arguments: &Report) -> Result<Exhibit, Failure> {
         let hint = "`plimsoll zoo` lists the models that can be named instead of a file".to_string();
         return Err(Failure::usage(format!("there is no file and no model `{model}`"), Some(hint)));
     }
-    let mut job = Job::new(specification::find(model, None)?, arguments.batch);
+    let mut job = Job::new(specification::find(model)?, arguments.batch);
     job.optimizer = arguments.optimizer;
     let prepared = match arguments.memory {
         Some(budget) => job.prepare_within(budget)?,
@@ -211,7 +258,7 @@ fn planned(model: &str, arguments: &Report) -> Result<Exhibit, Failure> {
 }
 
 fn exhibit(prepared: &Prepared, limit: Option<Bytes>) -> Exhibit {
-    Exhibit { headline: headline(prepared), limit, ..prepared.exhibit() }
+    Exhibit { headline: prepared.headline(), limit, ..prepared.exhibit() }
 }
 
 #[cfg(test)]

@@ -1,13 +1,21 @@
 //! `plimsoll zoo`: the models that can be named.
 
-use crate::arguments::Zoo;
 use crate::failure::Failure;
 use crate::table::Table;
+use clap::Args;
 use plimsoll::graph::Role;
 use plimsoll::model::zoo::{self, Entry};
 use plimsoll::model::{Mode, ModelError};
 use serde_json::{Value, json};
 use std::process::ExitCode;
+
+/// `plimsoll zoo`
+#[derive(Args)]
+pub struct Zoo {
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Runs the command.
 pub fn run(arguments: &Zoo) -> Result<ExitCode, Failure> {

@@ -103,7 +103,7 @@ fn lengths_cost_the_longest_when_planned_and_more_when_eager() {
 fn options_without_an_effect_are_refused() {
     fails("train cnn --allocator bfc", 2, &["--allocator has no meaning", "hint: add --mode eager"]);
     fails("train cnn --on-oom shrink", 2, &["--on-oom has no meaning"]);
-    fails("train cnn --mode eager --allocator torch --growth off", 2, &["torch does not know --growth"]);
+    fails("train cnn --mode eager --allocator torch --growth off", 2, &["torch does not know growth"]);
     fails("train cnn --mode eager --allocator bcf", 2, &["bcf", "torch-expandable"]);
     fails("train cnn --mode lazy", 2, &["lazy", "eager"]);
     fails("train lstm --lengths 8,9", 2, &["only synthetic samples", "hint:"]);
@@ -243,6 +243,31 @@ fn unknown_words_are_answered_with_known_ones() {
     fails("inspect cnn --optimizer adma", 2, &["no optimizer `adma`", "adam"]);
     fails("inspect cnn --loss least", 2, &["no loss `least`"]);
     fails("train cnn --data digit", 2, &["no data set `digit`", "hint:", "digits"]);
+}
+
+/// What failed is one JSON object on stdout, whatever the command; stderr still has the words.
+#[test]
+fn failures_have_one_json_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("cnn.plan.json");
+    let cases = [
+        (format!("fit cnn@32 --batch 64 --memory 1MiB -o {}", plan.display()), 1, true),
+        ("train cnn --data digits --memory 64KiB".to_string(), 1, true),
+        ("inspect cnn@32 --memory 64KiB".to_string(), 1, true),
+        ("inspect resnet51".to_string(), 2, false),
+        ("devices --memory 0".to_string(), 2, false),
+    ];
+    for (arguments, code, over_budget) in cases {
+        let output = plimsoll(&format!("{arguments} --json"));
+        assert_eq!(output.status.code(), Some(code), "{arguments}");
+        let failure: Value = serde_json::from_slice(&output.stdout).expect("stdout is one JSON object");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(&format!("error: {}", failure["error"].as_str().unwrap())), "{stderr}");
+        assert!(stderr.contains(&format!("hint: {}", failure["hint"].as_str().unwrap())), "{stderr}");
+        assert_eq!(failure["evidence"]["refused_by"]["budget"].is_object(), over_budget, "{failure:#}");
+        assert!(!failure["remedy"].is_null(), "{failure:#}");
+    }
+    assert!(!plan.exists());
 }
 
 #[test]

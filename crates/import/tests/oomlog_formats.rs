@@ -279,7 +279,7 @@ fn torch_repeats_itself_and_tells_where_it_was() {
 fn evidence(layer: &str, holders: usize) -> Evidence {
     let label = |value: String, role: &str| {
         let (role, layer, op) = (role.to_string(), layer.to_string(), "conv2d_filter_gradient".to_string());
-        Label { value, role, layer, op }
+        Label { value, role, layer, op, again: false }
     };
     let (reserved, in_use, largest_free) = (Bytes(2048 << 10), Bytes(1773 << 10), Bytes(120 << 10));
     let holder = |number: usize| Holder {

@@ -27,7 +27,8 @@ pub struct EagerOptions {
 }
 
 /// What happens when memory runs out in a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnShortage {
     /// The run ends with the evidence.
     Stop,

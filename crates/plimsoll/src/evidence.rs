@@ -38,8 +38,8 @@ impl OverBudget {
     }
 }
 
-fn holder(Holding { value, layer, role, bytes }: &Holding) -> Holder {
-    let label =
-        Label { value: value.clone(), role: role.to_string(), layer: layer.clone(), op: String::new() };
+fn holder(Holding { value, again, layer, role, bytes }: &Holding) -> Holder {
+    let (value, role, layer) = (value.clone(), role.to_string(), layer.clone());
+    let label = Label { value, role, layer, op: String::new(), again: *again };
     Holder { label, bytes: *bytes }
 }

@@ -2,8 +2,10 @@
 
 use crate::data::DataError;
 use crate::fit::{Allow, fit};
+use crate::hint::{Hint, Setting};
 use crate::prepared::Aim;
-use crate::{Bytes, OverBudget, PlanFileError, Prepared};
+use crate::{Bytes, OnShortage, OverBudget, PlanFileError, Prepared};
+use plimsoll_exec::eager::Shortage;
 use plimsoll_exec::{Backend, BindError, CpuBackend, StepError};
 use plimsoll_memory::OutOfMemory;
 use plimsoll_model::{Model, ModelError};
@@ -127,30 +129,59 @@ impl From<BindError> for JobError {
 
 impl JobError {
     /// What would help, where something would.
-    pub fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<Hint> {
         match self {
-            Self::OverBudget(over) => Some(over.hint()),
+            Self::OverBudget(over) => Some(Hint::Say(over.hint())),
             Self::PlanFile(error) => Some(error.hint()),
-            Self::OutOfMemory(refused) => Some(refused.hint()),
-            Self::Step { error: StepError::OutOfMemory(shortage), .. } => {
-                let options = match shortage.is_fragmentation() {
-                    true => "--growth off, --on-oom compact or shrink, --mode graph",
-                    false => "--on-oom shrink, --batch, --mode graph",
-                };
-                Some(format!("{} ({options})", shortage.hint()))
-            }
-            Self::NotFinite { .. } => Some(
-                "a smaller --learning-rate helps most often; check the data for absurd values".to_string(),
-            ),
+            Self::OutOfMemory(refused) => Some(Hint::Say(refused.hint())),
+            Self::Step { error: StepError::OutOfMemory(shortage), .. } => Some(eager_hint(shortage)),
+            Self::NotFinite { .. } => Some(Hint::set(
+                "a lower learning rate helps most often; check the data for absurd values",
+                [Setting::LearningRate(None)],
+            )),
             Self::Data(DataError::Unknown { .. }) => {
                 let names: Vec<&str> = crate::data::NAMES.iter().map(|(name, _)| *name).collect();
-                Some(format!("the data sets are {}", names.join(", ")))
+                Some(Hint::Say(format!("the data sets are {}", names.join(", "))))
             }
             Self::Data(DataError::Mismatch { name: "digits", .. }) => {
-                Some("digits are 8x8 images with one channel: try `cnn@8,channels=1` or `mlp@64`".to_string())
+                Some(Hint::say("digits are 8x8 images with one channel: try `cnn@8,channels=1` or `mlp@64`"))
             }
-            Self::Model(ModelError::EmptyBatch) => Some("--batch must be at least 1".to_string()),
+            Self::Model(ModelError::EmptyBatch) => {
+                Some(Hint::set("a batch has at least one sample", [Setting::Batch(Some(1))]))
+            }
             _ => None,
         }
     }
+
+    /// Whether a problem was found in doing what was asked for; otherwise what was asked for makes no sense.
+    pub fn is_problem(&self) -> bool {
+        match self {
+            Self::Model(_) | Self::Train(_) | Self::Data(_) | Self::NoLength { .. } | Self::PlanFile(_) => {
+                false
+            }
+            Self::OverBudget(_)
+            | Self::OutOfMemory(_)
+            | Self::Bind(_)
+            | Self::NotEager { .. }
+            | Self::Plan(_)
+            | Self::Recomputation(_)
+            | Self::Step { .. }
+            | Self::NotFinite { .. }
+            | Self::BrokenPromise { .. } => true,
+        }
+    }
+}
+
+/// What would help an eager run that ran out of memory.
+fn eager_hint(shortage: &Shortage) -> Hint {
+    let settings = match shortage.is_fragmentation() {
+        true => vec![
+            Setting::Growth(false),
+            Setting::OnShortage(OnShortage::Compact),
+            Setting::OnShortage(OnShortage::Shrink),
+            Setting::Planned,
+        ],
+        false => vec![Setting::OnShortage(OnShortage::Shrink), Setting::Batch(None), Setting::Planned],
+    };
+    Hint::set(shortage.hint(), settings)
 }

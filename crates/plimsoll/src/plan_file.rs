@@ -3,6 +3,7 @@
 //! A file holds the job in words, and for each micro-batch its graph and its plan. On reading, the model is lowered again; each graph must be
 //! proved to compute what the model does, and each plan is proved again. What cannot be proved does not run.
 
+use crate::hint::{Call, Hint};
 use crate::parts::MOST_PARTS;
 use crate::prepared::{Draft, Graphs};
 use crate::{Bytes, Job, JobError, Prepared};
@@ -177,15 +178,13 @@ struct Header {
 
 impl PlanFileError {
     /// What would help.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Io { .. } => "plans are written by `plimsoll fit MODEL --memory SIZE -o FILE`".to_string(),
-            Self::ForTensorFlow { path } => {
-                format!("`plimsoll export {path} --to tensorflow -o train.py` writes its script")
-            }
+    pub fn hint(&self) -> Hint {
+        Hint::Call(match self {
+            Self::Io { .. } => Call::WritePlan,
+            Self::ForTensorFlow { path } => Call::ExportPlan(path.into()),
             Self::NotAPlan { .. } | Self::Format { .. } | Self::Damaged { .. } | Self::OtherModel { .. } => {
-                "make it again with `plimsoll fit`".to_string()
+                Call::PlanAgain
             }
-        }
+        })
     }
 }

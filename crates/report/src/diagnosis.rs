@@ -14,6 +14,7 @@ mod summary;
 mod surplus;
 pub mod text;
 
+pub use code::{Ask, Code};
 pub use findings::{Finding, Reason};
 pub use pieces::Window;
 pub use remedies::Remedy;
@@ -83,6 +84,16 @@ impl Diagnosis {
         let remedies = remedies::find(&dump, &balance, &findings, reason);
         let summary = summary::lines(&dump, &balance, kind, reason, &findings, &remedies);
         Self { dump, kind, reason, findings, remedies, summary }
+    }
+
+    /// The same with what to ask Plimsoll for in a door's words.
+    pub fn worded(mut self, words: impl Fn(Ask) -> String) -> Self {
+        for remedy in &mut self.remedies {
+            if let Code::Ask(ask) = remedy.code {
+                remedy.code = Code::Text(words(ask));
+            }
+        }
+        self
     }
 
     /// The cause in a few words: `fragmentation: ...` or `exhaustion: ...`.

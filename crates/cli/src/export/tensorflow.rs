@@ -1,10 +1,9 @@
 //! `plimsoll export PLAN --to tensorflow`: a plan as a script.
 
 use crate::failure::Failure;
-use crate::specification;
 use plimsoll::tensorflow::{Allow, Recipe, RecipeFile, ScriptError, Setup, script, search};
 use plimsoll::train::Loss;
-use plimsoll::{JobError, PlanFile};
+use plimsoll::{JobError, PlanFile, specification};
 use std::path::Path;
 
 /// The script for a plan on disk, Plimsoll's own or TensorFlow's.
@@ -20,7 +19,7 @@ pub fn script_of(path: &Path) -> Result<String, Failure> {
         })?,
         false => translated(path)?,
     };
-    let model = specification::find(&file.model, None)?;
+    let model = specification::find(&file.model)?;
     script(&file, &model).map_err(|error| {
         let hint = match error {
             ScriptError::Layer { .. } => "save the model with Keras and name the file as MODEL",
@@ -36,7 +35,7 @@ pub fn script_of(path: &Path) -> Result<String, Failure> {
 /// and budget, and at least as many micro-batches.
 fn translated(path: &Path) -> Result<RecipeFile, Failure> {
     let plan = PlanFile::read(path).map_err(JobError::from)?;
-    let model = specification::find(&plan.model, None)?;
+    let model = specification::find(&plan.model)?;
     let equal = |parts: &usize| plan.batch.is_multiple_of(*parts);
     let accumulate = (plan.micro_batches.max(1)..=plan.batch).find(equal).unwrap_or(1) as u32;
     let loss = Loss::parse(&plan.loss).unwrap_or(Setup::default().loss);
@@ -66,5 +65,5 @@ fn too_much(plan: &PlanFile) -> Failure {
         plan.batch,
         plan.budget.0 >> 20
     );
-    Failure { code: 1, ..Failure::usage(message, Some(hint)) }
+    Failure::problem(message, Some(hint))
 }

@@ -1,26 +1,29 @@
 //! `plimsoll fit --as tensorflow`: what to tell TensorFlow so that a step fits.
 
-use crate::arguments::{Fit as Arguments, Lever};
+use super::{Fit, Lever};
 use crate::failure::Failure;
-use crate::inspect::{growth, setup};
+use crate::notes;
 use crate::table::Table;
 use plimsoll::import::whole_file;
 use plimsoll::tensorflow::{Allow, Needs, Recipe, RecipeFile, Search, Trial, search};
-use plimsoll::{Bytes, Job, JobError};
+use plimsoll::{Bytes, Job, JobError, OpenedJob};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, job: &Job, path: &Path) -> Result<ExitCode, Failure> {
+pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
+    let OpenedJob { job, notes, .. } = arguments.step.request().open()?;
+    notes::tell(&notes);
+    let path = &arguments.request()?.path();
+    let job = &job;
     let written = written(arguments, job)?;
     let budget = arguments.step.memory.unwrap_or(Bytes(u64::MAX));
     let found = search(&job.model, &written, budget, allow(arguments)).map_err(JobError::from)?;
-    let file = found.recipe().map(|(trial, needs)| {
-        let model = arguments.step.model.as_deref().unwrap_or_default();
-        RecipeFile::new(model, budget, trial.recipe, needs.clone())
-    });
+    let file = found
+        .recipe()
+        .map(|(trial, needs)| RecipeFile::new(arguments.step.model(), budget, trial.recipe, needs.clone()));
     if let Some(file) = &file {
         let text = serde_json::to_string_pretty(file).expect("a recipe is plain data");
         whole_file::write(path, |file| file.write_all(text.as_bytes()))
@@ -34,7 +37,7 @@ pub fn run(arguments: &Arguments, job: &Job, path: &Path) -> Result<ExitCode, Fa
 }
 
 /// The training as it was asked for.
-fn written(arguments: &Arguments, job: &Job) -> Result<Recipe, Failure> {
+fn written(arguments: &Fit, job: &Job) -> Result<Recipe, Failure> {
     let usage = |message: &str, hint: &str| Err(Failure::usage(message, Some(hint.to_string())));
     if arguments.maximize.is_some() {
         return usage(
@@ -45,15 +48,15 @@ fn written(arguments: &Arguments, job: &Job) -> Result<Recipe, Failure> {
     if arguments.step.micro_batches.is_some() {
         return usage("--micro-batches says nothing about TensorFlow", "say --accumulate instead");
     }
-    let setup = setup(&arguments.foreign, job);
+    let setup = arguments.foreign.setup(job);
     if job.batch == 0 || !job.batch.is_multiple_of(setup.accumulate as usize) {
         let message = format!("a batch of {} cannot be cut into {} equal parts", job.batch, setup.accumulate);
         return usage(&message, "Keras adds up the gradients of equal steps only");
     }
-    Ok(Recipe { batch: job.batch, setup, growth: growth(&arguments.foreign, setup.device) })
+    Ok(Recipe { batch: job.batch, setup, growth: arguments.foreign.grows(setup.device) })
 }
 
-fn allow(arguments: &Arguments) -> Allow {
+fn allow(arguments: &Fit) -> Allow {
     let may = |lever| arguments.allow.contains(&lever);
     Allow {
         accumulate: may(Lever::Accumulate),
@@ -128,7 +131,7 @@ fn verdict(needs: &Needs, budget: Bytes) -> String {
 fn refusal(found: &Search, budget: Bytes) -> String {
     let mut text = format!("nothing that is allowed fits {budget}");
     if !found.advice.is_empty() {
-        let mut table = Table::new(["at most these would give", "needed", ""]).right(1);
+        let mut table = Table::new(["not allowed so far", "needed", ""]).right(1);
         for trial in &found.advice {
             let needed =
                 trial.needs.as_ref().map_or("no limit works".to_string(), |needs| needs.total().to_string());

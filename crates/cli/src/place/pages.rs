@@ -1,6 +1,6 @@
 //! `plimsoll place --page-size`: the buffers of a layout problem in pages of a limited size.
 
-use crate::arguments::Place;
+use super::Place;
 use crate::failure::Failure;
 use crate::table::Table;
 use plimsoll::Bytes;
@@ -30,16 +30,10 @@ fn too_large(problem: &Problem, error: &PagesError) -> Failure {
     };
     let name = &problem.names[*index];
     let largest = problem.intervals.iter().map(|interval| interval.bytes).max().unwrap_or(*bytes);
-    Failure {
-        message: format!("buffer `{name}` needs {bytes}, more than a page of {size} can hold"),
-        evidence: String::new(),
-        shortage: None,
-        hint: Some(format!(
-            "the largest buffer has {largest} ({} bytes), and no buffer lies across pages",
-            largest.0
-        )),
-        code: 1,
-    }
+    let message = format!("buffer `{name}` needs {bytes}, more than a page of {size} can hold");
+    let hint =
+        format!("the largest buffer has {largest} ({} bytes), and no buffer lies across pages", largest.0);
+    Failure::problem(message, Some(hint))
 }
 
 fn total(pages: &Pages) -> Bytes {

@@ -2,8 +2,8 @@
 
 use super::dump::{Dump, Holder, RefusedBy, Source};
 use super::figure::Figure;
+use plimsoll_trace::Bytes;
 use plimsoll_trace::evidence::{self, Evidence, EvidenceError};
-use plimsoll_trace::{Bytes, Label};
 
 /// What one piece of evidence may have; a list of all holders has some hundred bytes each.
 const LONGEST: usize = 16 << 20;
@@ -48,7 +48,7 @@ fn figure(bytes: Bytes) -> Option<Figure> {
 }
 
 fn holder(evidence::Holder { label, bytes }: evidence::Holder) -> Holder {
-    let Label { value, role, .. } = label;
+    let (value, role) = (label.shown(), label.role);
     let who = if role.is_empty() { value } else { format!("{value} ({role})") };
     Holder { who, bytes: Figure::exact(bytes.0) }
 }

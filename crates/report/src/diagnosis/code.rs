@@ -1,6 +1,56 @@
 //! What to write for each remedy, in the framework that printed the report.
 
 use plimsoll_import::oomlog::Source;
+use plimsoll_trace::Bytes;
+use std::fmt;
+
+/// What to write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Code {
+    /// Lines of a program or of a shell.
+    Text(String),
+    /// Something to ask Plimsoll for; a door words it.
+    Ask(Ask),
+}
+
+/// Something to ask Plimsoll for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A training run within a budget.
+    Train {
+        /// The budget.
+        memory: Bytes,
+    },
+    /// A plan within a budget, with levers that change numbers.
+    FitAllowingAll {
+        /// The budget.
+        memory: Bytes,
+    },
+    /// An eager run that goes on in parts when memory runs out.
+    Shrink,
+    /// What the devices leave.
+    Devices,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Ask(Ask::Train { memory }) => write!(f, "train with Plimsoll in {memory}"),
+            Self::Ask(Ask::FitAllowingAll { memory }) => {
+                write!(f, "fit with Plimsoll into {memory}, with every lever allowed")
+            }
+            Self::Ask(Ask::Shrink) => write!(f, "train with Plimsoll in parts where memory runs out"),
+            Self::Ask(Ask::Devices) => write!(f, "look at the devices of Plimsoll"),
+        }
+    }
+}
+
+impl From<String> for Code {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
 
 pub(crate) fn one_region(limit: Option<u64>) -> String {
     let limit = limit.map_or("MEBIBYTES".to_string(), |limit| (limit >> 20).to_string());
@@ -13,10 +63,7 @@ pub(crate) fn one_region(limit: Option<u64>) -> String {
     )
 }
 
-pub(crate) fn limit(source: Source, bytes: u64) -> String {
-    if source == Source::Plimsoll {
-        return planned(bytes.next_multiple_of(1 << 20));
-    }
+pub(crate) fn limit(bytes: u64) -> String {
     format!(
         "gpu = tf.config.list_physical_devices(\"GPU\")[0]\n\
          tf.config.set_logical_device_configuration(\n    \
@@ -41,14 +88,6 @@ pub(crate) fn splitting() -> String {
         .to_string()
 }
 
-pub(crate) fn planned(limit: u64) -> String {
-    format!("plimsoll train MODEL --batch N --memory {}MiB", limit >> 20)
-}
-
-pub(crate) fn allowing(budget: u64) -> String {
-    format!("plimsoll fit MODEL --batch N --memory {}MiB --allow accumulate,optimizer,batch", budget >> 20)
-}
-
 pub(crate) fn less(source: Source) -> String {
     match source {
         Source::PyTorch => {
@@ -57,7 +96,6 @@ pub(crate) fn less(source: Source) -> String {
                 .to_string()
         }
         Source::Xla => "step = jax.checkpoint(step)  # recomputes activations".to_string(),
-        Source::Plimsoll => "plimsoll train MODEL --batch N --on-oom shrink".to_string(),
         _ => "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")  # changes numerics\n\
              # or recompute activations: keras.remat(layer)"
             .to_string(),

@@ -58,7 +58,8 @@ fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
             Some(false) => "<em>not enough</em>",
             None => "<em>may help</em>",
         };
-        let (title, text, code) = (escape(&remedy.title), escape(&remedy.text), escape(&remedy.code));
+        let (title, text, code) =
+            (escape(&remedy.title), escape(&remedy.text), escape(&remedy.code.to_string()));
         put(
             page,
             format!(

@@ -83,7 +83,7 @@ fn remedy(remedy: &Remedy) -> Value {
         "enough": remedy.enough,
         "largest_block_bytes": remedy.largest_block,
         "text": remedy.text,
-        "code": remedy.code,
+        "code": remedy.code.to_string(),
     })
 }
 

@@ -1,9 +1,11 @@
 //! Refusals that are not about the state of a pool: a budget below every plan that was found, and an operating system that had no more.
 
+use super::code::{Ask, Code};
 use super::findings::{Finding, Reason};
 use super::remedies::Remedy;
 use crate::size::print;
 use plimsoll_import::oomlog::{Dump, Figure, RefusedBy};
+use plimsoll_trace::Bytes;
 
 /// What a refusal is about; nothing where a pool refused.
 pub(crate) fn finding(dump: &Dump) -> Option<Finding> {
@@ -77,7 +79,7 @@ fn higher_budget(dump: &Dump) -> Option<Remedy> {
         enough: Some(true),
         largest_block: None,
         text,
-        code: super::code::planned(request.next_multiple_of(1 << 20)),
+        code: Code::Ask(Ask::Train { memory: Bytes(request) }),
     })
 }
 
@@ -95,7 +97,7 @@ fn less_a_step(dump: &Dump, least: &Figure) -> Remedy {
         enough: None,
         largest_block: None,
         text: text.to_string(),
-        code: super::code::allowing(dump.limit.map_or(0, |budget| budget.bytes)),
+        code: Code::Ask(Ask::FitAllowingAll { memory: Bytes(dump.limit.map_or(0, |budget| budget.bytes)) }),
     }
 }
 
@@ -107,6 +109,6 @@ fn smaller_limit() -> Remedy {
         largest_block: None,
         text: "look for a limit of the shell or container below the device's (address space, locked memory, cgroup), or end other programs"
             .to_string(),
-        code: "ulimit -v  # unlimited, or the limit in KiB\nplimsoll devices  # what the cgroup and the machine leave".to_string(),
+        code: Code::Ask(Ask::Devices),
     }
 }

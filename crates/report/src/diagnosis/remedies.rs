@@ -1,10 +1,12 @@
 //! What would help, each with the figure that says whether it is enough.
 
+use super::code::{self, Ask, Code};
 use super::findings::{Finding, Reason};
 use super::surplus::surplus;
-use super::{Balance, code, pieces, refusals};
+use super::{Balance, pieces, refusals};
 use crate::size::print;
 use plimsoll_import::oomlog::{Dump, RefusedBy, Source};
+use plimsoll_trace::Bytes;
 
 /// Something that can be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +22,7 @@ pub struct Remedy {
     /// Why, with figures.
     pub text: String,
     /// What to write.
-    pub code: String,
+    pub code: Code,
 }
 
 /// Everything that could be done, what is enough first.
@@ -58,7 +60,14 @@ fn by_block(key: &'static str, title: &str, request: u64, block: u64, why: Strin
         false => format!("not enough, {} short", print(request - block)),
     };
     let text = format!("{why}: {} in one block, {verdict}", print(block));
-    Remedy { key, title: title.to_string(), enough: Some(enough), largest_block: Some(block), text, code }
+    Remedy {
+        key,
+        title: title.to_string(),
+        enough: Some(enough),
+        largest_block: Some(block),
+        text,
+        code: code.into(),
+    }
 }
 
 fn compaction(balance: &Balance) -> Option<Remedy> {
@@ -134,7 +143,14 @@ fn splitting(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     );
     let enough = if enough { None } else { Some(false) };
     let title = "split chunks closer to the request".to_string();
-    Some(Remedy { key: "split_chunks", title, enough, largest_block: None, text, code: code::splitting() })
+    Some(Remedy {
+        key: "split_chunks",
+        title,
+        enough,
+        largest_block: None,
+        text,
+        code: code::splitting().into(),
+    })
 }
 
 /// A plan needs what is live, without gaps and surplus.
@@ -161,7 +177,7 @@ fn planned(dump: &Dump, balance: &Balance) -> Option<Remedy> {
         enough: Some(enough),
         largest_block: None,
         text,
-        code: code::planned(limit),
+        code: Code::Ask(Ask::Train { memory: Bytes(limit) }),
     })
 }
 
@@ -200,7 +216,10 @@ fn less(balance: &Balance, dump: &Dump) -> Option<Remedy> {
         enough: Some(true),
         largest_block: None,
         text,
-        code: code::less(dump.source),
+        code: match dump.source {
+            Source::Plimsoll => Code::Ask(Ask::Shrink),
+            source => code::less(source).into(),
+        },
     })
 }
 
@@ -226,7 +245,7 @@ fn smaller_batch(dump: &Dump, balance: &Balance, reason: Reason) -> Option<Remed
         enough: None,
         largest_block: Some(room),
         text,
-        code: code::smaller_batch(batch, fitting),
+        code: code::smaller_batch(batch, fitting).into(),
     })
 }
 
@@ -260,7 +279,10 @@ fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {
         enough: None,
         largest_block: Some(request),
         text,
-        code: code::limit(dump.source, limit.saturating_add(more)),
+        code: match dump.source {
+            Source::Plimsoll => Code::Ask(Ask::Train { memory: Bytes(limit.saturating_add(more)) }),
+            _ => code::limit(limit.saturating_add(more)).into(),
+        },
     })
 }
 
@@ -269,7 +291,7 @@ fn others(dump: &Dump, findings: &[Finding]) -> Option<Remedy> {
     let text =
         format!("end the others, or share the device by limits: {} would come free", print(finding.bytes));
     let title = "the memory that others hold".to_string();
-    let code = code::others(dump.source);
+    let code = code::others(dump.source).into();
     Some(Remedy { key: "others", title, enough: Some(finding.decisive), largest_block: None, text, code })
 }
 
@@ -285,7 +307,7 @@ fn leak(dump: &Dump, reason: Reason) -> Option<Remedy> {
         enough: None,
         largest_block: None,
         text,
-        code: code::leak(dump.source),
+        code: code::leak(dump.source).into(),
     })
 }
 
@@ -303,6 +325,6 @@ fn weights(dump: &Dump, reason: Reason, findings: &[Finding]) -> Option<Remedy> 
         enough: None,
         largest_block: None,
         text,
-        code: code::weights(dump.source),
+        code: code::weights(dump.source).into(),
     })
 }

@@ -183,7 +183,8 @@ fn remedies(remedies: &[Remedy]) -> String {
             Some(false) => "not enough",
             None => "may help",
         };
-        let code: Vec<String> = remedy.code.lines().map(|line| format!("    {line}")).collect();
+        let code = remedy.code.to_string();
+        let code: Vec<String> = code.lines().map(|line| format!("    {line}")).collect();
         format!("{} ({verdict}): {}\n{}", remedy.title, remedy.text, code.join("\n"))
     });
     let sections: Vec<String> = sections.collect();

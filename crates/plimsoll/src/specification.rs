@@ -1,13 +1,29 @@
-//! Models as they are written on the command line: names of the zoo, and files of Keras.
+//! Models as people write them: a name of the zoo with its options, or the path of a Keras file.
+//!
+//! `resnet50@224`, `cnn@8,channels=1`, `model.keras`, `model.keras@224`.
 
-use crate::failure::Failure;
-use plimsoll::data;
-use plimsoll::import::keras::{self, Keras};
-use plimsoll::model::{Model, zoo};
+use crate::{Note, data};
+use plimsoll_import::keras::{self, Keras, KerasError};
+use plimsoll_model::Model;
+use plimsoll_model::zoo::{self, ZooError};
 use std::path::Path;
 
-/// How many notes about a file are shown.
-const MOST_NOTES: usize = 5;
+/// The model that a specification names, or the file it is the path of. A data set fills in the size where it is left out.
+pub fn open(specification: &str, data: Option<&str>) -> Result<Opened, SpecificationError> {
+    let Some((path, size)) = file(specification) else {
+        return Ok(Opened { model: zoo::find(&sized(specification, data))?, keras: None });
+    };
+    let size = size.or(data.and_then(data::sample_shape).map(|shape| shape[0]));
+    let failed = |error| SpecificationError::File { path: path.to_string(), error: Box::new(error) };
+    let keras = keras::read(Path::new(path), size).map_err(failed)?;
+    keras.check_weights().map_err(failed)?;
+    Ok(Opened { model: keras.model.clone(), keras: Some(keras) })
+}
+
+/// The model of a specification alone.
+pub fn find(specification: &str) -> Result<Model, SpecificationError> {
+    Ok(open(specification, None)?.model)
+}
 
 /// A model, and the file it comes from.
 pub struct Opened {
@@ -17,27 +33,22 @@ pub struct Opened {
     pub keras: Option<Keras>,
 }
 
-/// The model a specification names, or the file it is the path of.
-pub fn open(specification: &str, data: Option<&str>) -> Result<Opened, Failure> {
-    let Some((path, size)) = file(specification) else {
-        return Ok(Opened { model: find_in_zoo(specification, data)?, keras: None });
-    };
-    let size = size.or(data.and_then(data::sample_shape).map(|shape| shape[0]));
-    let failed = |error: keras::KerasError| Failure::usage(format!("{path}: {error}"), error.hint());
-    let keras = keras::read(Path::new(path), size).map_err(failed)?;
-    keras.check_weights().map_err(failed)?;
-    for note in keras.notes.iter().take(MOST_NOTES) {
-        eprintln!("note: {note}");
+impl Opened {
+    /// What is done otherwise than the file says.
+    pub fn notes(&self) -> Vec<Note> {
+        let notes = self.keras.iter().flat_map(|keras| &keras.notes);
+        notes.map(|note| Note::File(note.to_string())).collect()
     }
-    if keras.notes.len() > MOST_NOTES {
-        eprintln!("note: and {} more", keras.notes.len() - MOST_NOTES);
-    }
-    Ok(Opened { model: keras.model.clone(), keras: Some(keras) })
 }
 
-/// The model of a specification alone.
-pub fn find(specification: &str, data: Option<&str>) -> Result<Model, Failure> {
-    Ok(open(specification, data)?.model)
+/// A specification that names no model.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum SpecificationError {
+    #[error(transparent)]
+    Zoo(#[from] ZooError),
+    #[error("{path}: {error}")]
+    File { path: String, error: Box<KerasError> },
 }
 
 /// The path of a file and the size behind it, if it is one.
@@ -50,12 +61,8 @@ fn file(specification: &str) -> Option<(&str, Option<usize>)> {
     known.then_some((path, size))
 }
 
-/// The model a specification names. Where it leaves out the size and a data set has one, the data's size (and channels) is taken:
-/// `train cnn --data digits` means `cnn@8,channels=1`.
-fn find_in_zoo(specification: &str, data: Option<&str>) -> Result<Model, Failure> {
-    Ok(zoo::find(&sized(specification, data))?)
-}
-
+/// Where a specification leaves out the size and a data set has one, the data's size (and channels) is taken: with digits, `cnn` means
+/// `cnn@8,channels=1`.
 fn sized(specification: &str, data: Option<&str>) -> String {
     let end = specification.find(['@', ',']).unwrap_or(specification.len());
     let (name, rest) = specification.split_at(end);

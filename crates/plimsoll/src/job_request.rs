@@ -1,0 +1,97 @@
+//! A job as it is asked for: a model by its name or file, and what is to be different from what the file says and from the usual.
+//!
+//! ```
+//! use plimsoll::JobRequest;
+//!
+//! let opened = JobRequest { batch: 8, ..JobRequest::of("cnn@8,channels=1") }.open()?;
+//! assert_eq!(opened.job.batch, 8);
+//! assert_eq!(opened.job.optimizer.name(), "adam");
+//! # Ok::<(), plimsoll::RequestError>(())
+//! ```
+
+use crate::specification::{self, Opened};
+use crate::{Job, Note, RequestError, cached_profile, imported};
+use plimsoll_exec::CpuBackend;
+use plimsoll_import::keras::Keras;
+use plimsoll_train::{Loss, Optimizer};
+use std::sync::Arc;
+
+/// A job as it is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRequest {
+    /// The model, such as `resnet50@224` or `model.keras`.
+    pub model: String,
+    /// How many samples a step takes.
+    pub batch: usize,
+    /// Into how many micro-batches a batch is cut.
+    pub micro_batches: Option<usize>,
+    /// What is minimized; without it, what the model's file was compiled with, or the usual.
+    pub loss: Option<Loss>,
+    /// How; without it, what the model's file was compiled with, or Adam.
+    pub optimizer: Option<Optimizer>,
+    /// How many threads kernels run on; without it, all.
+    pub threads: Option<usize>,
+}
+
+/// A job with what else its model's file says.
+pub struct OpenedJob {
+    /// The job.
+    pub job: Job,
+    /// The file, if there is one.
+    pub keras: Option<Keras>,
+    /// The learning rate that the file asks for.
+    pub learning_rate: Option<f32>,
+    /// What the caller should know.
+    pub notes: Vec<Note>,
+}
+
+impl JobRequest {
+    /// A model with everything as its file says or as usual.
+    pub fn of(model: impl Into<String>) -> Self {
+        let model = model.into();
+        Self { model, batch: 32, micro_batches: None, loss: None, optimizer: None, threads: None }
+    }
+
+    /// The job that is meant.
+    pub fn open(&self) -> Result<OpenedJob, RequestError> {
+        self.open_for(None)
+    }
+
+    /// The same; a data set fills in the size of a model that is named without one.
+    pub fn open_for(&self, data: Option<&str>) -> Result<OpenedJob, RequestError> {
+        let opened = specification::open(&self.model, data)?;
+        let mut notes = opened.notes();
+        let Opened { model, keras } = opened;
+        let mut job = Job::new(model, self.batch);
+        job.micro_batches = self.micro_batches.unwrap_or(1);
+        if job.micro_batches > job.batch.max(1) {
+            let (batch, micro_batches) = (job.batch, job.micro_batches);
+            return Err(RequestError::MicroBatches { batch, micro_batches });
+        }
+        let learning_rate = self.compile(&mut job, keras.as_ref())?;
+        let cpu = self.threads.map_or_else(CpuBackend::default, CpuBackend::new);
+        let (profile, stale) = cached_profile(cpu.threads);
+        (job.profile, job.backend) = (profile, Arc::new(cpu));
+        notes.extend(stale.map(|stale| Note::Profile(stale.to_string())));
+        Ok(OpenedJob { job, keras, learning_rate, notes })
+    }
+
+    /// Sets loss and optimizer: those asked for, else those the model was compiled with, else the usual ones. Gives the learning rate it
+    /// was compiled with.
+    fn compile(&self, job: &mut Job, keras: Option<&Keras>) -> Result<Option<f32>, RequestError> {
+        let compiled = keras.map(|keras| &keras.compiled);
+        let loss = compiled.and_then(|compiled| compiled.loss.as_ref());
+        if let Some(setting) = loss.filter(|_| self.loss.is_none()) {
+            job.loss = imported::loss(setting).map_err(RequestError::CompiledLoss)?;
+        }
+        job.loss = self.loss.unwrap_or(job.loss);
+        let optimizer = compiled.and_then(|compiled| compiled.optimizer.as_ref());
+        let mut learning_rate = None;
+        if let Some(setting) = optimizer.filter(|_| self.optimizer.is_none()) {
+            let (optimizer, rate) = imported::optimizer(setting).map_err(RequestError::CompiledOptimizer)?;
+            (job.optimizer, learning_rate) = (optimizer, Some(rate));
+        }
+        job.optimizer = self.optimizer.unwrap_or(job.optimizer);
+        Ok(learning_rate)
+    }
+}

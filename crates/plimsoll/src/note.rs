@@ -1,0 +1,23 @@
+//! Notes: what a caller should know although nothing is wrong. The library prints nothing; its caller decides what becomes of them.
+
+use crate::Bytes;
+use serde::Serialize;
+
+/// Something worth knowing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum Note {
+    /// Something that a model's file says and that is done otherwise here, or left out.
+    #[error("{0}")]
+    File(String),
+    /// A profile that was measured and is not used.
+    #[error("{0}")]
+    Profile(String),
+    /// Only one of several outputs is trained.
+    #[error("the model has {count} outputs; the loss is that of the first")]
+    Outputs { count: usize },
+    /// Limits that are allowed, but more than is free now.
+    #[error("the limits come to {limits}, but only {left} are free now")]
+    Limits { limits: Bytes, left: Bytes },
+}

@@ -1,0 +1,17 @@
+//! What can be reported, as data: each report is a plain struct whose serialization is its one JSON form. A door prints it as text.
+//!
+//! Sizes are whole numbers of bytes under keys that end in `_bytes`, shares are numbers from 0 to 1, times are seconds.
+
+mod devices;
+mod failure;
+mod fit;
+mod inspect;
+mod prediction;
+mod train;
+
+pub use devices::{DeviceReport, DevicesReport, HostReport};
+pub use failure::FailureReport;
+pub use fit::{AdviceReport, FitReport, PointReport, StageReport};
+pub use inspect::{HoldingReport, InspectReport, LayerReport, LeverReport, MomentReport, by_role};
+pub use prediction::{ForeignLayerReport, PredictRequest, PredictionReport, TensorReport};
+pub use train::TrainReport;

@@ -1,0 +1,160 @@
+//! What TensorFlow would need for a step, as a request and as a report.
+
+use super::{MomentReport, by_role};
+use crate::{Bytes, JobError, JobRequest, Note, OpenedJob, RequestError};
+use plimsoll_model::Mode as Lowering;
+use plimsoll_tensorflow::{Device, Mode, Precision, Prediction, Setup, predict};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What TensorFlow would need for a step, as it is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictRequest {
+    /// The step.
+    pub job: JobRequest,
+    /// How TensorFlow would run it.
+    pub mode: Mode,
+    /// What layers compute in.
+    pub precision: Precision,
+    /// Of how many steps gradients are added up.
+    pub accumulate: u32,
+    /// Where it runs.
+    pub device: Device,
+    /// Whether its allocator grows region by region; without it, as is usual for the device.
+    pub growth: Option<bool>,
+    /// What may be used.
+    pub memory: Option<Bytes>,
+}
+
+/// What TensorFlow would need for a step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PredictionReport {
+    /// What the step is, in a line.
+    pub headline: String,
+    /// The model's name.
+    pub model: String,
+    /// How many samples a step takes.
+    pub batch: usize,
+    /// Who runs it.
+    #[serde(rename = "as")]
+    pub framework: &'static str,
+    /// How.
+    pub mode: &'static str,
+    /// Where.
+    pub device: &'static str,
+    /// The optimizer's name.
+    pub optimizer: String,
+    /// What layers compute in.
+    pub precision: &'static str,
+    /// Of how many steps gradients are added up.
+    pub accumulate: u32,
+    /// What tensors ask for.
+    pub live_peak_bytes: Bytes,
+    /// The same as chunks of its allocator.
+    pub reported_peak_bytes: Bytes,
+    /// The limit with which three steps run, if there is one.
+    pub smallest_limit_bytes: Option<Bytes>,
+    /// What lies outside of the limit and was not measured, by name.
+    pub allowances_not_measured: BTreeMap<String, Bytes>,
+    /// The limit and what lies outside of it.
+    pub needed_bytes: Option<Bytes>,
+    /// What may be used, where that was given.
+    pub budget_bytes: Option<Bytes>,
+    /// Whether it is enough, where it was given.
+    pub fits: Option<bool>,
+    /// The same step here, in float32.
+    pub plimsoll_peak_bytes: Bytes,
+    /// Live bytes at the peak, by role.
+    pub by_role: BTreeMap<String, Bytes>,
+    /// What layers have at the peak, largest first.
+    pub layers: Vec<ForeignLayerReport>,
+    /// What tensors have at the peak, largest first.
+    pub live_at_peak: Vec<TensorReport>,
+    /// Live bytes over the kernels of a step.
+    pub timeline: Vec<MomentReport>,
+    /// What the caller should know.
+    pub notes: Vec<Note>,
+}
+
+/// One layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ForeignLayerReport {
+    /// Its name.
+    pub name: String,
+    /// What it has at the peak.
+    pub bytes_at_peak: Bytes,
+}
+
+/// One tensor, or several of one name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TensorReport {
+    /// Who holds it.
+    pub value: String,
+    /// How large it is.
+    pub bytes: Bytes,
+}
+
+impl PredictRequest {
+    /// Predicts.
+    pub fn run(&self) -> Result<PredictionReport, RequestError> {
+        let OpenedJob { job, notes, .. } = self.job.open()?;
+        let graph = job.model.lower(job.batch, Lowering::Training).map_err(JobError::from)?;
+        let setup = Setup {
+            loss: job.loss,
+            optimizer: job.optimizer,
+            mode: self.mode,
+            precision: self.precision,
+            accumulate: self.accumulate,
+            device: self.device,
+        };
+        let prediction = predict(&graph, &setup);
+        let prepared = job.prepare()?;
+        let growth = self.growth.unwrap_or(self.device == Device::Cpu);
+        let limit = prediction.smallest_limit(growth);
+        let allowances: Bytes = prediction.allowances.iter().map(|(_, bytes)| *bytes).sum();
+        let needed = limit.map(|limit| limit + allowances);
+        Ok(PredictionReport {
+            headline: prepared.headline(),
+            model: job.model.name.clone(),
+            batch: job.batch,
+            framework: "tensorflow",
+            mode: self.mode.name(),
+            device: self.device.name(),
+            optimizer: job.optimizer.name().to_string(),
+            precision: self.precision.name(),
+            accumulate: self.accumulate,
+            live_peak_bytes: prediction.live_peak(),
+            reported_peak_bytes: prediction.reported_peak(growth),
+            smallest_limit_bytes: limit,
+            allowances_not_measured: allowed_for(&prediction),
+            needed_bytes: needed,
+            budget_bytes: self.memory,
+            fits: self.memory.map(|memory| needed.is_some_and(|needed| needed <= memory)),
+            plimsoll_peak_bytes: prepared.peak(),
+            by_role: by_role(&prediction.by_role()),
+            layers: layers(&prediction),
+            live_at_peak: tensors(&prediction),
+            timeline: timeline(&prediction),
+            notes,
+        })
+    }
+}
+
+fn allowed_for(prediction: &Prediction) -> BTreeMap<String, Bytes> {
+    prediction.allowances.iter().map(|(name, bytes)| (name.to_string(), *bytes)).collect()
+}
+
+fn layers(prediction: &Prediction) -> Vec<ForeignLayerReport> {
+    let named = prediction.by_layer().into_iter().filter(|(layer, _)| !layer.is_empty());
+    named.map(|(name, bytes_at_peak)| ForeignLayerReport { name: name.to_string(), bytes_at_peak }).collect()
+}
+
+fn tensors(prediction: &Prediction) -> Vec<TensorReport> {
+    let tensor = |(value, bytes): (String, Bytes)| TensorReport { value, bytes };
+    prediction.by_holder().into_iter().map(tensor).collect()
+}
+
+fn timeline(prediction: &Prediction) -> Vec<MomentReport> {
+    let moments = prediction.summary.timeline.iter();
+    moments.map(|moment| MomentReport { time: moment.time.0, live_bytes: moment.live }).collect()
+}

@@ -1,0 +1,130 @@
+//! Why something that was asked for cannot be done: each reason a value, with what would help.
+
+use crate::hint::{Call, Hint, Setting};
+use crate::specification::SpecificationError;
+use crate::{Bytes, JobError, imported};
+use plimsoll_import::keras::KerasError;
+use plimsoll_memory::DeviceError;
+use plimsoll_trace::Evidence;
+use plimsoll_train::Optimizer;
+use std::path::PathBuf;
+
+/// Why something that was asked for cannot be done.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // each message says what the fields are
+pub enum RequestError {
+    #[error(transparent)]
+    Job(#[from] JobError),
+    #[error(transparent)]
+    Specification(#[from] SpecificationError),
+    #[error(transparent)]
+    Weights(Box<KerasError>),
+    #[error(transparent)]
+    Device(Box<DeviceError>),
+    #[error("{batch} samples cannot be cut into {micro_batches} micro-batches")]
+    MicroBatches { batch: usize, micro_batches: usize },
+    #[error("{0}")]
+    CompiledLoss(String),
+    #[error("{0}")]
+    CompiledOptimizer(String),
+    #[error("only synthetic samples can have any length")]
+    Lengths,
+    #[error("{allocator} does not know growth; only {} does", crate::train_request::USUAL_ALLOCATOR)]
+    Growth { allocator: String },
+    #[error("there is no allocator `{name}`")]
+    Allocator { name: String },
+    #[error("the plan takes {peak}, the device has {limit}")]
+    PlanTooLarge { model: String, batch: usize, peak: Bytes, limit: Bytes },
+    #[error("the model has {count} inputs, the data sets have one")]
+    Inputs { count: usize },
+    #[error("a model of the zoo has no Keras configuration to save")]
+    NothingToSave,
+    #[error("there is nothing to do in 0 {unit}")]
+    NothingToDo { unit: &'static str },
+    #[error("{rate} is no learning rate")]
+    LearningRate { rate: f32 },
+    #[error("{slowdown} is no share of a time")]
+    Slowdown { slowdown: f64 },
+    #[error("cannot write {}: {error}", .path.display())]
+    Unwritable { path: PathBuf, error: std::io::Error },
+}
+
+impl From<KerasError> for RequestError {
+    fn from(error: KerasError) -> Self {
+        Self::Weights(Box::new(error))
+    }
+}
+
+impl From<DeviceError> for RequestError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(Box::new(error))
+    }
+}
+
+impl From<crate::data::DataError> for RequestError {
+    fn from(error: crate::data::DataError) -> Self {
+        Self::Job(error.into())
+    }
+}
+
+impl RequestError {
+    /// What would help, where something would.
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Job(error) => error.hint(),
+            Self::Specification(SpecificationError::Zoo(_)) => Some(Hint::Call(Call::Zoo)),
+            Self::Specification(SpecificationError::File { error, .. }) => error.hint().map(Hint::Say),
+            Self::Weights(error) => error.hint().map(Hint::Say),
+            Self::Device(error) => error.hint().map(Hint::Say),
+            Self::MicroBatches { .. } => Some(Hint::say("a micro-batch has at least one sample")),
+            Self::CompiledLoss(_) => Some(Hint::set(
+                format!("another loss takes the place of what was saved: {}", imported::LOSSES),
+                [Setting::Loss],
+            )),
+            Self::CompiledOptimizer(_) => {
+                let names = Optimizer::DEFAULTS.map(|optimizer| optimizer.name()).join(", ");
+                let text = format!("another optimizer takes the place of what was saved: {names}");
+                Some(Hint::set(text, [Setting::Optimizer(None)]))
+            }
+            Self::Lengths => {
+                Some(Hint::set("take synthetic samples", [Setting::Data("synthetic".to_string())]))
+            }
+            Self::Allocator { .. } => {
+                Some(Hint::Say(format!("the allocators are {}", plimsoll_memory::ALLOCATOR_NAMES.join(", "))))
+            }
+            Self::PlanTooLarge { model, batch, limit, .. } => {
+                Some(Hint::Call(Call::Fit { model: model.clone(), batch: *batch, memory: *limit }))
+            }
+            Self::Inputs { .. } => Some(Hint::say("such models can be inspected and fitted")),
+            Self::NothingToSave => Some(Hint::say(
+                "save it in Keras with model.save(\"model.keras\"), or its configuration with model.to_json(), and train that",
+            )),
+            Self::LearningRate { .. } => {
+                Some(Hint::set("try the usual one", [Setting::LearningRate(Some(0.001))]))
+            }
+            Self::Slowdown { .. } => Some(Hint::say("0.35 is 35 % more time a sample")),
+            Self::Growth { .. } | Self::NothingToDo { .. } | Self::Unwritable { .. } => None,
+        }
+    }
+
+    /// Who asked for how much memory and who holds what, where memory is what was missing.
+    pub fn evidence(&self) -> Option<Evidence> {
+        match self {
+            Self::Job(error) => error.evidence(),
+            Self::Device(error) => match &**error {
+                DeviceError::OutOfMemory(refused) => Some(refused.evidence()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a problem was found in doing what was asked for; otherwise what was asked for makes no sense.
+    pub fn is_problem(&self) -> bool {
+        match self {
+            Self::Job(error) => error.is_problem(),
+            Self::PlanTooLarge { .. } => true,
+            _ => false,
+        }
+    }
+}

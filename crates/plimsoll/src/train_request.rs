@@ -1,0 +1,251 @@
+//! A training run as it is asked for, and put together: job or plan, device, data, how long, and what is kept of it.
+
+use crate::data::{self, Wanted};
+use crate::recording::{Way, about};
+use crate::training_run::TrainingRun;
+use crate::{
+    DeviceRequest, EagerOptions, JobRequest, Note, OnShortage, PlanFile, Prepared, RequestError, Run,
+    imported, specification,
+};
+use plimsoll_import::keras::Keras;
+use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, by_name};
+use plimsoll_trace::Recorder;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The allocator of an eager run where none is named.
+pub const USUAL_ALLOCATOR: &str = "bfc";
+
+/// A training run as it is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainRequest {
+    /// What a step is.
+    pub step: StepSource,
+    /// Where it runs.
+    pub device: DeviceRequest,
+    /// The data set.
+    pub data: String,
+    /// How long.
+    pub length: RunLength,
+    /// How far each step goes; without it, what the model's file was compiled with, or what Keras uses for the optimizer.
+    pub learning_rate: Option<f32>,
+    /// Decides the first weights, the order of samples and what dropout drops.
+    pub seed: u64,
+    /// How tensors get their memory.
+    pub memory_use: MemoryUse,
+    /// The lengths of sequences, which take turns; none leaves samples as they are.
+    pub lengths: Vec<usize>,
+    /// Where the trained model is written.
+    pub save: Option<PathBuf>,
+    /// Where the trace is written.
+    pub trace: Option<PathBuf>,
+    /// Whether freed bytes are overwritten, to show that nobody reads them.
+    pub poison: bool,
+}
+
+/// What a step is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepSource {
+    /// A job, which is planned.
+    Job(JobRequest),
+    /// A plan on disk, which is proved again.
+    Plan(PathBuf),
+}
+
+/// How long a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunLength {
+    /// Until every sample was seen so often.
+    Epochs(u64),
+    /// So many steps.
+    Steps(u64),
+}
+
+/// How tensors get their memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryUse {
+    /// By a plan, in one arena.
+    Planned,
+    /// Op by op, from an allocator.
+    Eager(EagerRequest),
+}
+
+/// An eager run as it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EagerRequest {
+    /// Who gives out memory.
+    pub allocator: String,
+    /// Whether it takes memory as it is needed or all of it at once; only the usual one can be told.
+    pub growth: Option<bool>,
+    /// What happens when it has nothing left.
+    pub on_shortage: OnShortage,
+}
+
+impl TrainRequest {
+    /// A job trained on a data set as usual: ten epochs, planned, on the host with its automatic limit.
+    pub fn of(job: JobRequest, data: impl Into<String>) -> Self {
+        Self {
+            step: StepSource::Job(job),
+            device: DeviceRequest::default(),
+            data: data.into(),
+            length: RunLength::Epochs(10),
+            learning_rate: None,
+            seed: 0,
+            memory_use: MemoryUse::Planned,
+            lengths: Vec::new(),
+            save: None,
+            trace: None,
+            poison: false,
+        }
+    }
+
+    /// Puts the run together: what cannot be done is refused here, before anything runs.
+    pub fn open(&self) -> Result<TrainingRun, RequestError> {
+        let opened = match &self.step {
+            StepSource::Job(job) => self.open_job(job)?,
+            StepSource::Plan(path) => self.open_plan(path)?,
+        };
+        let OpenedStep { device, prepared, keras, compiled_rate, mut notes } = opened;
+        self.check_save(keras.as_ref())?;
+        notes.extend(check_inputs_and_outputs(&prepared[0])?);
+        let data = data::open(&self.data, &Wanted::of(&prepared[0].training), self.seed)?;
+        let run = Run {
+            steps: self.steps(prepared[0].job.batch, data.train.count())?,
+            learning_rate: self.learning_rate(&prepared[0], compiled_rate)?,
+            seed: self.seed,
+            poison: self.poison,
+        };
+        let recorder = self.recorder(&prepared, &device)?;
+        let eager = match &self.memory_use {
+            MemoryUse::Planned => None,
+            MemoryUse::Eager(eager) => Some(eager.options()),
+        };
+        let save = self.save.clone();
+        Ok(TrainingRun { prepared, device, data, run, keras, save, recorder, eager, notes })
+    }
+
+    /// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step.
+    fn open_job(&self, job: &JobRequest) -> Result<OpenedStep, RequestError> {
+        let opened = job.open_for(Some(&self.data))?;
+        if let MemoryUse::Eager(eager) = &self.memory_use {
+            eager.check()?;
+        }
+        if !self.lengths.is_empty() && self.data != "synthetic" {
+            return Err(RequestError::Lengths);
+        }
+        let device = self.device()?;
+        let budget = (self.memory_use == MemoryUse::Planned).then_some(device.limit());
+        let prepared = opened.job.prepare_lengths(&self.lengths, budget)?;
+        let (keras, compiled_rate, notes) = (opened.keras, opened.learning_rate, opened.notes);
+        Ok(OpenedStep { device, prepared, keras, compiled_rate, notes })
+    }
+
+    /// The device with its limit, and what a plan on disk says; proved again.
+    fn open_plan(&self, path: &Path) -> Result<OpenedStep, RequestError> {
+        let file = PlanFile::read(path).map_err(crate::JobError::from)?;
+        let opened = specification::open(&file.model, None)?;
+        let notes = opened.notes();
+        let compiled = opened.keras.as_ref().and_then(|keras| keras.compiled.optimizer.as_ref());
+        let compiled = compiled.and_then(|setting| imported::optimizer(setting).ok());
+        let compiled = compiled.filter(|(optimizer, _)| *optimizer == file.optimizer);
+        let prepared = file.prepare(opened.model)?;
+        let device = self.device()?;
+        let (peak, limit) = (prepared.peak(), device.limit());
+        if peak > limit {
+            return Err(RequestError::PlanTooLarge { model: file.model, batch: file.batch, peak, limit });
+        }
+        let compiled_rate = compiled.map(|(_, rate)| rate);
+        Ok(OpenedStep { device, prepared: vec![prepared], keras: opened.keras, compiled_rate, notes })
+    }
+
+    /// In eager mode whether memory is taken at once is the allocator's business.
+    fn device(&self) -> Result<Device, RequestError> {
+        let growth = if self.memory_use == MemoryUse::Planned { self.device.growth } else { Growth::On };
+        Ok(DeviceRequest { growth, ..self.device.clone() }.open()?)
+    }
+
+    /// Whether the trained model can be written, before anything runs.
+    fn check_save(&self, keras: Option<&Keras>) -> Result<(), RequestError> {
+        match (&self.save, keras) {
+            (None, _) => Ok(()),
+            (Some(path), Some(keras)) => Ok(keras.check_write(path)?),
+            (Some(_), None) => Err(RequestError::NothingToSave),
+        }
+    }
+
+    fn steps(&self, batch: usize, samples: usize) -> Result<u64, RequestError> {
+        match self.length {
+            RunLength::Epochs(0) => Err(RequestError::NothingToDo { unit: "epochs" }),
+            RunLength::Steps(0) => Err(RequestError::NothingToDo { unit: "steps" }),
+            RunLength::Epochs(epochs) => Ok((samples as u64 * epochs).div_ceil(batch.max(1) as u64)),
+            RunLength::Steps(steps) => Ok(steps),
+        }
+    }
+
+    fn learning_rate(&self, prepared: &Prepared, compiled: Option<f32>) -> Result<f32, RequestError> {
+        let given = self.learning_rate.or(compiled);
+        let rate = given.unwrap_or(prepared.job.optimizer.default_learning_rate());
+        match rate.is_finite() && rate >= 0.0 {
+            true => Ok(rate),
+            false => Err(RequestError::LearningRate { rate }),
+        }
+    }
+
+    fn recorder(&self, prepared: &[Prepared], device: &Device) -> Result<Option<Recorder>, RequestError> {
+        let Some(path) = &self.trace else { return Ok(None) };
+        let way = match &self.memory_use {
+            MemoryUse::Planned => Way::Planned,
+            MemoryUse::Eager(eager) => Way::Eager(&eager.allocator),
+        };
+        let about = about(prepared, &prepared[0].headline(), device, way);
+        let recorder = File::create(path).and_then(|file| Recorder::new(Box::new(file), &about));
+        recorder.map(Some).map_err(|error| RequestError::Unwritable { path: path.clone(), error })
+    }
+}
+
+impl Default for EagerRequest {
+    /// The usual allocator; a run that stops when memory runs out.
+    fn default() -> Self {
+        Self { allocator: USUAL_ALLOCATOR.to_string(), growth: None, on_shortage: OnShortage::Stop }
+    }
+}
+
+impl EagerRequest {
+    fn check(&self) -> Result<(), RequestError> {
+        let allocator = self.allocator.clone();
+        if !ALLOCATOR_NAMES.contains(&allocator.as_str()) {
+            return Err(RequestError::Allocator { name: allocator });
+        }
+        match allocator != USUAL_ALLOCATOR && self.growth.is_some() {
+            true => Err(RequestError::Growth { allocator }),
+            false => Ok(()),
+        }
+    }
+
+    fn options(&self) -> EagerOptions {
+        let bfc = BfcOptions { growth: self.growth.unwrap_or(true), ..BfcOptions::default() };
+        let options = AllocatorOptions { bfc, ..AllocatorOptions::default() };
+        let name = self.allocator.clone();
+        let allocator = Box::new(move || by_name(&name, &options).expect("the name was checked"));
+        EagerOptions { allocator, on_shortage: self.on_shortage }
+    }
+}
+
+/// What steps are made of, before there are data.
+struct OpenedStep {
+    device: Device,
+    prepared: Vec<Prepared>,
+    keras: Option<Keras>,
+    compiled_rate: Option<f32>,
+    notes: Vec<Note>,
+}
+
+/// Data sets have one input and one truth for each sample.
+fn check_inputs_and_outputs(prepared: &Prepared) -> Result<Option<Note>, RequestError> {
+    let model = &prepared.job.model;
+    match (model.inputs.len(), model.outputs.len()) {
+        (0 | 1, 0 | 1) => Ok(None),
+        (0 | 1, count) => Ok(Some(Note::Outputs { count })),
+        (count, _) => Err(RequestError::Inputs { count }),
+    }
+}
