@@ -1,9 +1,9 @@
 //! The training step that a command is about, as it is written on the command line.
 
 use crate::size::size;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plimsoll::train::{Loss, Optimizer};
-use plimsoll::{Bytes, JobRequest, MOST_PARTS};
+use plimsoll::{Bytes, JobRequest, MOST_PARTS, OnNan};
 
 /// What inspecting, fitting and training need to know.
 #[derive(Args)]
@@ -24,6 +24,10 @@ pub struct Step {
     /// What is minimized, by its Keras name [default: what the model's file was compiled with, or sparse_categorical_crossentropy]
     #[arg(long, value_name = "NAME", value_parser = loss)]
     pub loss: Option<Loss>,
+    /// What happens to a step whose loss or gradients are not finite [default: stop]; to skip it, updates wait for all gradients, which takes
+    /// memory
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub on_nan: Option<NanAction>,
     /// Threads that kernels run on [default: all]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -35,6 +39,15 @@ pub struct Step {
     pub json: bool,
 }
 
+/// What happens to a step whose loss or gradients are not finite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NanAction {
+    /// End with the first value that is not finite
+    Stop,
+    /// Change nothing, count it and go on
+    Skip,
+}
+
 impl Step {
     /// The job that is asked for.
     pub fn request(&self) -> JobRequest {
@@ -44,6 +57,10 @@ impl Step {
             micro_batches: self.micro_batches.map(|count| count as usize),
             loss: self.loss,
             optimizer: self.optimizer,
+            on_nan: match self.on_nan {
+                None | Some(NanAction::Stop) => OnNan::Stop,
+                Some(NanAction::Skip) => OnNan::Skip,
+            },
             threads: self.threads.map(usize::from),
         }
     }

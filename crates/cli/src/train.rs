@@ -26,7 +26,7 @@ pub struct Train {
     #[command(flatten)]
     pub step: Step,
     /// Run a plan that `plimsoll fit` wrote, instead of naming a model and its step
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "batch", "micro_batches", "optimizer", "loss", "threads", "mode", "lengths"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "batch", "micro_batches", "optimizer", "loss", "on_nan", "threads", "mode", "lengths"])]
     plan: Option<PathBuf>,
     /// The device to train on (see `plimsoll devices`); without --memory its limit is what the cgroup and the available memory
     /// leave, minus a reserve of 5 % of that (at least 256 MiB, at most half)
@@ -124,6 +124,10 @@ fn as_text(report: &TrainReport) -> String {
         row("whole process", resident.to_string(), "resident at most, as the system counts".to_string());
     }
     row("steps", report.steps.to_string(), format!("{:.2} ms each", 1e3 * report.seconds_per_step));
+    if report.skipped_steps > 0 {
+        let why = "changed nothing: their loss or gradients were not finite".to_string();
+        row("skipped", report.skipped_steps.to_string(), why);
+    }
     row("loss", format!("{:.4}", report.loss), "of the last step".to_string());
     if let Some(accuracy) = report.accuracy {
         let on = match report.accuracy_on_test {

@@ -18,7 +18,7 @@
 
 use crate::CpuBackend;
 use crate::kernels::KernelError;
-use plimsoll_graph::{Op, OpKind, TensorType, ValueId};
+use plimsoll_graph::{Graph, Op, OpKind, TensorType, ValueId};
 use plimsoll_memory::{Device, OutOfMemory};
 use plimsoll_plan::{Profile, Target, VerifiedArena};
 use plimsoll_trace::{Bytes, Offset};
@@ -28,9 +28,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// What is checked to be finite in every run of an op.
-pub(crate) fn guard(op: &Op, watched: &[ValueId]) -> Guard {
+pub(crate) fn guard(graph: &Graph, op: &Op, watched: &[ValueId]) -> Guard {
+    let is_update = matches!(op.kind, OpKind::Update(_));
+    let is_watched = || op.outputs.iter().any(|output| watched.contains(output));
+    let judges_itself = || graph.ops().iter().any(|op| matches!(op.kind, OpKind::AllFinite(_)));
+    // A graph that looks by itself whether everything is finite goes on where it is not.
+    if (is_update || is_watched()) && judges_itself() {
+        return Guard::None;
+    }
     // An update reads the gradient as its second input, and a non-finite one would ruin the parameter for good.
-    if matches!(op.kind, OpKind::Update(_)) {
+    if is_update {
         return Guard::Input(1);
     }
     op.outputs.iter().position(|output| watched.contains(output)).map_or(Guard::None, Guard::Output)

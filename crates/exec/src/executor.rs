@@ -278,7 +278,7 @@ fn check_target(backend: &dyn Backend, arena: &VerifiedArena) -> Result<(), Bind
 }
 
 fn guards(plan: &VerifiedPlan, watched: &[ValueId]) -> Vec<Guard> {
-    plan.plan().order.iter().map(|&id| guard(plan.graph().op(id), watched)).collect()
+    plan.plan().order.iter().map(|&id| guard(plan.graph(), plan.graph().op(id), watched)).collect()
 }
 
 fn resident(plan: &VerifiedPlan) -> Bytes {

@@ -4,6 +4,7 @@
 //! Nothing here is fast. Kernels and gradients are compared with it, so each op is written from its definition and
 //! not from its kernel.
 
+mod all_finite;
 mod attention;
 mod batch_norm;
 mod bias_add;
@@ -126,6 +127,7 @@ pub fn run(kind: &OpKind, inputs: &[&Tensor]) -> Vec<Tensor> {
         OpKind::Accuracy(op) => cross_entropy::run_accuracy(op, inputs),
         OpKind::RandomNormal(op) => random_normal::run(op, inputs),
         OpKind::Fill(op) => fill::run(op, inputs),
+        OpKind::AllFinite(op) => all_finite::run(op, inputs),
         OpKind::Update(op) => update::run(op, inputs),
     };
     results.into_iter().zip(outputs).map(|(data, tensor)| Tensor::new(tensor, data)).collect()

@@ -53,6 +53,20 @@ impl Graph {
         }
     }
 
+    /// A graph with the same layers, inputs and persistent values and without ops; and for each value what stands for it there.
+    pub fn without_ops(&self) -> (Self, Vec<Option<ValueId>>) {
+        let mut new = Self { layers: self.layers.clone(), ..Self::new(self.name.as_str()) };
+        let copied = self.values.iter().map(|value| match value.source {
+            Source::Op(_) => None,
+            Source::Input | Source::Persistent(_) => {
+                new.values.push(value.clone());
+                Some(ValueId(new.values.len() as u32 - 1))
+            }
+        });
+        let copied = copied.collect();
+        (new, copied)
+    }
+
     /// The model's name.
     pub fn name(&self) -> &str {
         &self.name

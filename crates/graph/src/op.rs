@@ -5,6 +5,7 @@
 //! `exec/src/kernels/cpu/`. No `match` over [`OpKind`] has a `_` arm, so the compiler names the table
 //! that a new op forgot.
 
+mod all_finite;
 mod attention;
 mod batch_norm;
 mod bias_add;
@@ -40,6 +41,7 @@ mod unary;
 mod update;
 mod upsample2d;
 
+pub use all_finite::AllFinite;
 pub use attention::{Attention, AttentionGradient};
 pub use batch_norm::{BatchNorm, BatchNormGradient, BatchNormInference};
 pub use bias_add::BiasAdd;
@@ -219,6 +221,7 @@ op_kinds! {
     Accuracy = "accuracy",
     Fill = "fill",
     RandomNormal = "random_normal",
+    AllFinite = "all_finite",
     Update = "update",
 }
 
@@ -257,6 +260,18 @@ impl OpKind {
 }
 
 impl Op {
+    /// What decides whether an update happens: where it is 0, everything stays as it is. Nothing for ops that always do what they do.
+    pub fn gate(&self) -> Option<ValueId> {
+        let position = if let OpKind::Update(rule) = &self.kind {
+            rule.gate()
+        } else if let OpKind::MovingAverage(rule) = &self.kind {
+            rule.gate()
+        } else {
+            return None;
+        };
+        self.inputs.get(position).copied()
+    }
+
     /// Layer and phase together.
     pub fn site(&self) -> Site {
         Site { layer: self.layer, phase: self.phase }

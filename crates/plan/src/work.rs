@@ -103,6 +103,7 @@ fn flops(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> u64 {
         OpKind::Cast(_) | OpKind::NotEqual(_) => written(),
         OpKind::CrossEntropy(_) | OpKind::CrossEntropyGradient(_) => product([4 + TRANSCENDENTAL, read(0)]),
         OpKind::Accuracy(_) => read(0),
+        OpKind::AllFinite(_) => inputs.iter().map(elements).fold(0, u64::saturating_add),
         OpKind::Update(rule) => product([per_parameter(rule), read(0)]),
     }
 }

@@ -13,7 +13,7 @@ use plimsoll_graph::samples::Mixing;
 use plimsoll_memory::Device;
 use plimsoll_model::Mode;
 use plimsoll_trace::Recorder;
-use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph, applying_graph};
+use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Instant;
@@ -70,6 +70,8 @@ pub struct EagerTrainer {
     count: usize,
     shrunk_steps: u64,
     compactions: u64,
+    /// How many steps changed nothing.
+    skipped: u64,
     /// When the recording began, if there is one.
     recorded_since: Option<Instant>,
 }
@@ -108,6 +110,7 @@ impl EagerTrainer {
             count: 1,
             shrunk_steps: 0,
             compactions: 0,
+            skipped: 0,
             recorded_since: None,
         })
     }
@@ -135,7 +138,8 @@ impl EagerTrainer {
         let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
         let pool = self.pool_use();
         let peaks = [peak(&self.prepared), pool.peak_reserved];
-        Ok(Outcome::new(last, tested, peaks, Some(pool), time))
+        let outcome = Outcome::new(last, tested, peaks, Some(pool), time);
+        Ok(Outcome { skipped: self.skipped, ..outcome })
     }
 
     /// One step on the given samples, in parts where memory has run out before.
@@ -151,8 +155,9 @@ impl EagerTrainer {
             }
         };
         self.shrunk_steps += u64::from(self.count > 1);
-        let Measured { loss, accuracy } = measured;
-        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: self.count })
+        let Measured { loss, accuracy, skipped } = measured;
+        self.skipped += u64::from(skipped);
+        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: self.count, skipped })
     }
 
     /// The share of samples that the model as trained so far predicts right.
@@ -197,7 +202,7 @@ impl EagerTrainer {
     fn try_step(&mut self, step: u64, batch: Batch<'_>) -> Result<Measured, JobError> {
         let variant = turn(step, self.steps.len());
         let prepared = &self.prepared[variant];
-        let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
+        let scalars = Scalars::new(step, self.skipped, self.run.learning_rate);
         if self.count > 1 {
             let sizes = parts::sizes(batch.samples.len(), self.count);
             let failed = |error| JobError::Step { step, error };
@@ -247,13 +252,14 @@ impl Parts {
         failed: impl Fn(StepError) -> JobError,
     ) -> Result<(), JobError> {
         if self.updates.is_none() {
-            let graph = applying_graph(&prepared.training)?;
+            let graph = prepared.job.applying_graph(&prepared.training)?;
             let program = eager.load(graph.graph.clone(), &[]).map_err(&failed)?;
             self.updates = Some((graph, program));
         }
         if let Entry::Vacant(vacant) = self.graphs.entry(key) {
             let job = &prepared.job;
-            let training = accumulating_graph(job.model.lower(key.1, Mode::Training)?, job.loss)?;
+            let training =
+                job.gated(accumulating_graph(job.model.lower(key.1, Mode::Training)?, job.loss)?)?;
             // A part that fails leaves nothing but half a sum, so its gradients may be added up and freed early.
             let loaded = eager.load_with(training.graph.clone(), &[training.loss], Updates::WhenReady);
             vacant.insert((training, loaded.map_err(failed)?));

@@ -135,7 +135,16 @@ pub(crate) struct Scalars {
     pub(crate) number: u64,
     /// What the graph is told.
     pub(crate) step: i32,
+    /// The number of the update, without those that were skipped.
+    pub(crate) update: i32,
     pub(crate) learning_rate: f32,
+}
+
+impl Scalars {
+    /// Those of a step of which so many before were skipped.
+    pub(crate) fn new(number: u64, skipped: u64, learning_rate: f32) -> Self {
+        Self { number, step: number as i32, update: number.wrapping_sub(skipped) as i32, learning_rate }
+    }
 }
 
 /// The samples of a step.
@@ -150,6 +159,8 @@ pub(crate) struct Batch<'a> {
 pub(crate) struct Measured {
     pub(crate) loss: f32,
     pub(crate) accuracy: Option<f32>,
+    /// Whether nothing was updated, because something was not finite.
+    pub(crate) skipped: bool,
 }
 
 /// The first of some programs that has a value of this name, and the value there. Persistent values of one name have
@@ -191,7 +202,8 @@ pub(crate) fn step(
         return Err(JobError::NotFinite { step: number, first });
     }
     let scalar = |value: ValueId| engine.scalar(program, value);
-    Ok(Measured { loss: scalar(training.loss), accuracy: training.accuracy.map(scalar) })
+    let skipped = training.gate.is_some_and(|gate| scalar(gate.finite) == 0.0);
+    Ok(Measured { loss: scalar(training.loss), accuracy: training.accuracy.map(scalar), skipped })
 }
 
 /// The share of samples that the model predicts right: the largest of its predictions is the label.
@@ -230,6 +242,9 @@ fn write_batch(
     let (training, program, data) = (loaded.training, loaded.program, batch.data);
     engine.begin(program)?;
     engine.fill(program, training.step, Number::I32(scalars.step));
+    if let Some(updates) = training.gate.and_then(|gate| gate.updates) {
+        engine.fill(program, updates, Number::I32(scalars.update));
+    }
     engine.fill(program, training.learning_rate, Number::F32(scalars.learning_rate));
     let count = batch.samples.len();
     for (row, &index) in batch.samples.iter().enumerate() {

@@ -12,6 +12,7 @@ use plimsoll_model::{Model, ModelError};
 use plimsoll_plan::recompute::Difference;
 use plimsoll_plan::{Options, PlanError, Profile, Residents, Target};
 use plimsoll_train::{Loss, Optimizer, TrainError};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What to train.
@@ -27,12 +28,25 @@ pub struct Job {
     pub optimizer: Optimizer,
     /// Into how many micro-batches a batch is cut, whose gradients are added up and applied at once; 1 leaves it whole.
     pub micro_batches: usize,
+    /// What happens to a step whose loss or gradients are not finite.
+    pub on_nan: OnNan,
     /// Which ideas the plan may use.
     pub options: Options,
     /// How fast the machine is; decides between plans that fit.
     pub profile: Profile,
     /// Whose kernels run it, on which kind of device.
     pub backend: Arc<dyn Backend>,
+}
+
+/// What happens to a step whose loss or gradients are not finite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNan {
+    /// The run ends with the first value that is not finite.
+    #[default]
+    Stop,
+    /// The step changes nothing, is counted, and the run goes on. Updates then wait for all gradients, which takes memory.
+    Skip,
 }
 
 /// Why a job cannot be prepared or stopped.
@@ -90,6 +104,7 @@ impl Job {
             loss: Loss::SparseCategoricalCrossEntropy { from_logits: false },
             optimizer: Optimizer::parse("adam").expect("adam is an optimizer"),
             micro_batches: 1,
+            on_nan: OnNan::Stop,
             options: Options::default(),
             profile: Profile::default(),
             backend: Arc::new(CpuBackend::default()),

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::specification::{self, Opened};
-use crate::{Job, Note, RequestError, cached_profile, imported};
+use crate::{Job, Note, OnNan, RequestError, cached_profile, imported};
 use plimsoll_exec::CpuBackend;
 use plimsoll_import::keras::Keras;
 use plimsoll_train::{Loss, Optimizer};
@@ -29,6 +29,8 @@ pub struct JobRequest {
     pub loss: Option<Loss>,
     /// How; without it, what the model's file was compiled with, or Adam.
     pub optimizer: Option<Optimizer>,
+    /// What happens to a step whose loss or gradients are not finite.
+    pub on_nan: OnNan,
     /// How many threads kernels run on; without it, all.
     pub threads: Option<usize>,
 }
@@ -49,7 +51,8 @@ impl JobRequest {
     /// A model with everything as its file says or as usual.
     pub fn of(model: impl Into<String>) -> Self {
         let model = model.into();
-        Self { model, batch: 32, micro_batches: None, loss: None, optimizer: None, threads: None }
+        let on_nan = OnNan::Stop;
+        Self { model, batch: 32, micro_batches: None, loss: None, optimizer: None, on_nan, threads: None }
     }
 
     /// The job that is meant.
@@ -63,7 +66,7 @@ impl JobRequest {
         let mut notes = opened.notes();
         let Opened { model, keras } = opened;
         let mut job = Job::new(model, self.batch);
-        job.micro_batches = self.micro_batches.unwrap_or(1);
+        (job.micro_batches, job.on_nan) = (self.micro_batches.unwrap_or(1), self.on_nan);
         if job.micro_batches > job.batch.max(1) {
             let (batch, micro_batches) = (job.batch, job.micro_batches);
             return Err(RequestError::MicroBatches { batch, micro_batches });

@@ -50,7 +50,7 @@ pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use fit::{Allow, Fit, Point, Stage, fit, fit_and_explore, largest_batch};
 pub use fit_request::{FitRequest, Goal};
 pub use hint::Hint;
-pub use job::{Job, JobError};
+pub use job::{Job, JobError, OnNan};
 pub use job_request::{JobRequest, OpenedJob};
 pub use note::Note;
 pub use over_budget::{OverBudget, Remedy};

@@ -5,7 +5,7 @@ use crate::JobError;
 use crate::engine::{self, Batch, Engine, Loaded, Measured, Number, Scalars};
 use plimsoll_exec::{ProgramId, StepError};
 use plimsoll_graph::ValueId;
-use plimsoll_train::{ApplyingGraph, accumulators};
+use plimsoll_train::{ApplyingGraph, Gate, accumulators};
 
 /// How far the step numbers that dropout's masks depend on are apart in the parts of a step, so that not all drop the same.
 const STEP_STRIDE: i32 = 1 << 20;
@@ -28,7 +28,8 @@ pub(crate) fn step<'a>(
 ) -> Result<Measured, JobError> {
     let total = batch.samples.len();
     clear(engine, part(sizes[0]));
-    let mut sum = Measured { loss: 0.0, accuracy: part(sizes[0]).training.accuracy.map(|_| 0.0) };
+    let accuracy = part(sizes[0]).training.accuracy.map(|_| 0.0);
+    let mut sum = Measured { loss: 0.0, accuracy, skipped: false };
     let mut samples = batch.samples;
     for (number, &rows) in sizes.iter().enumerate() {
         let (now, later) = samples.split_at(rows);
@@ -42,6 +43,8 @@ pub(crate) fn step<'a>(
     }
     let failed = |error| JobError::Step { step: scalars.number, error };
     apply(engine, updates, scalars).map_err(failed)?;
+    let finite = |gate: Gate| engine.scalar(updates.program, gate.finite);
+    sum.skipped = updates.graph.gate.is_some_and(|gate| finite(gate) == 0.0);
     Ok(sum)
 }
 
@@ -58,7 +61,7 @@ fn apply(
     scalars: Scalars,
 ) -> Result<(), StepError> {
     engine.begin(program)?;
-    engine.fill(program, graph.step, Number::I32(scalars.step));
+    engine.fill(program, graph.step, Number::I32(scalars.update));
     engine.fill(program, graph.learning_rate, Number::F32(scalars.learning_rate));
     engine.run(program)
 }

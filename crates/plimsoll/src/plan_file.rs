@@ -6,7 +6,7 @@
 use crate::hint::{Call, Hint};
 use crate::parts::MOST_PARTS;
 use crate::prepared::{Draft, Graphs};
-use crate::{Bytes, Job, JobError, Prepared};
+use crate::{Bytes, Job, JobError, OnNan, Prepared};
 use plimsoll_graph::text;
 use plimsoll_import::whole_file;
 use plimsoll_model::Model;
@@ -35,6 +35,9 @@ pub struct PlanFile {
     pub loss: String,
     /// How.
     pub optimizer: Optimizer,
+    /// What happens to a step whose loss or gradients are not finite.
+    #[serde(default)]
+    pub on_nan: OnNan,
     /// Which ideas the plans use.
     pub options: Options,
     /// Threads that kernels run on.
@@ -92,6 +95,7 @@ impl PlanFile {
             micro_batches: job.micro_batches,
             loss: job.loss.to_string(),
             optimizer: job.optimizer,
+            on_nan: job.on_nan,
             options: job.options,
             threads: job.backend.cpu().map_or(1, |cpu| cpu.threads),
             budget,
@@ -138,6 +142,7 @@ impl PlanFile {
             loss,
             optimizer: self.optimizer,
             micro_batches: self.micro_batches,
+            on_nan: self.on_nan,
             options: self.options,
             ..Job::new(model, self.batch).on_threads(self.threads.max(1))
         };

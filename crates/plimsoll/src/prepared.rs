@@ -1,6 +1,6 @@
 //! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
 
-use crate::{Bytes, Job, JobError, OverBudget, Point, parts};
+use crate::{Bytes, Job, JobError, OnNan, OverBudget, Point, parts};
 use plimsoll_graph::{Graph, Role, Value, ValueId};
 use plimsoll_model::Mode;
 use plimsoll_plan::recompute::{Setting, Within, frontier, plan_within, verify_same};
@@ -9,7 +9,8 @@ use plimsoll_plan::{
     verify_arena,
 };
 use plimsoll_train::{
-    ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, training_graph,
+    ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, gated, gated_updates,
+    training_graph,
 };
 use std::collections::BTreeMap;
 
@@ -270,7 +271,24 @@ impl Part {
 impl Job {
     pub(crate) fn training_graph(&self) -> Result<TrainingGraph, JobError> {
         let forward = self.model.lower(self.batch, Mode::Training)?;
-        Ok(training_graph(forward, self.loss, self.optimizer)?)
+        self.gated(training_graph(forward, self.loss, self.optimizer)?)
+    }
+
+    /// The same graph, with updates that can be skipped if the job asks for it.
+    pub(crate) fn gated(&self, training: TrainingGraph) -> Result<TrainingGraph, JobError> {
+        match self.on_nan {
+            OnNan::Stop => Ok(training),
+            OnNan::Skip => Ok(gated(&training)?),
+        }
+    }
+
+    /// What applies the sums of micro-batches, with updates that can be skipped if the job asks for it.
+    pub(crate) fn applying_graph(&self, training: &TrainingGraph) -> Result<ApplyingGraph, JobError> {
+        let applying = applying_graph(training)?;
+        match self.on_nan {
+            OnNan::Stop => Ok(applying),
+            OnNan::Skip => Ok(gated_updates(&applying)?),
+        }
     }
 
     /// What a step runs: the training graph, or accumulating graphs and one that applies what they added up.
@@ -283,10 +301,10 @@ impl Job {
         sizes.dedup();
         let part = |rows: usize| {
             let forward = self.model.lower(rows, Mode::Training)?;
-            Ok::<_, JobError>((rows, accumulating_graph(forward, self.loss)?))
+            Ok::<_, JobError>((rows, self.gated(accumulating_graph(forward, self.loss)?)?))
         };
         let parts = sizes.into_iter().map(part).collect::<Result<_, _>>()?;
-        let updates = Some(applying_graph(&training)?);
+        let updates = Some(self.applying_graph(&training)?);
         Ok(Graphs { training, parts, updates })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::batches::Batches;
 use crate::data::{Dataset, Samples};
-use crate::engine::{self, Batch, Loaded, Scalars};
+use crate::engine::{self, Batch, Loaded, Measured, Scalars};
 use crate::parts::{self, LoadedUpdates};
 use crate::{Bytes, JobError, PoolUse, Prepared};
 use plimsoll_exec::{Executor, ProgramId, Settings};
@@ -38,6 +38,8 @@ pub struct Progress {
     pub accuracy: Option<f32>,
     /// In how many parts the step was made.
     pub parts: usize,
+    /// Whether it changed nothing, because its loss or a gradient was not finite; only for jobs that skip such steps.
+    pub skipped: bool,
 }
 
 /// What came of a run.
@@ -45,6 +47,8 @@ pub struct Progress {
 pub struct Outcome {
     /// Steps done.
     pub steps: u64,
+    /// How many of them changed nothing, because something was not finite.
+    pub skipped: u64,
     /// The loss of the last step.
     pub loss: f32,
     /// The share of the test samples (of the last batch, where there are none) that is predicted right.
@@ -71,6 +75,8 @@ pub struct Trainer {
     /// What a step of each runs.
     steps: Vec<Programs>,
     run: Run,
+    /// How many steps changed nothing.
+    skipped: u64,
     /// When the recording began, if there is one.
     recorded_since: Option<Instant>,
 }
@@ -95,7 +101,7 @@ impl Trainer {
         let mut programs = executor.programs();
         let steps: Vec<Programs> = prepared.iter().map(|one| Programs::of(one, &mut programs)).collect();
         engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);
-        Ok(Self { prepared, executor, steps, run, recorded_since: None })
+        Ok(Self { prepared, executor, steps, run, skipped: 0, recorded_since: None })
     }
 
     /// From now on what steps do to memory is written down; see [`crate::recording`].
@@ -122,7 +128,10 @@ impl Trainer {
         let planned_peak = peak(&self.prepared[..used]);
         let measured_peak = self.executor.measured_peak();
         match measured_peak == planned_peak {
-            true => Ok(Outcome::new(last, tested, [planned_peak, measured_peak], None, time)),
+            true => Ok(Outcome {
+                skipped: self.skipped,
+                ..Outcome::new(last, tested, [planned_peak, measured_peak], None, time)
+            }),
             false => Err(JobError::BrokenPromise { planned: planned_peak, measured: measured_peak }),
         }
     }
@@ -132,7 +141,7 @@ impl Trainer {
         self.mark(|recorder, elapsed| recorder.step(step, elapsed));
         let variant = turn(step, self.steps.len());
         let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
-        let scalars = Scalars { number: step, step: step as i32, learning_rate: self.run.learning_rate };
+        let scalars = Scalars::new(step, self.skipped, self.run.learning_rate);
         let batch = Batch { data, samples };
         let part = |rows: usize| {
             let position = prepared.parts.iter().position(|part| part.rows == rows).unwrap_or(0);
@@ -146,9 +155,10 @@ impl Trainer {
             }
             _ => engine::step(executor, part(samples.len()), scalars, batch)?,
         };
-        let (loss, accuracy) = (measured.loss, measured.accuracy);
+        let Measured { loss, accuracy, skipped } = measured;
+        self.skipped += u64::from(skipped);
         let parts = prepared.job.micro_batches;
-        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts })
+        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts, skipped })
     }
 
     /// The share of samples that the model as trained so far predicts right: the largest of its predictions is the label.
@@ -217,6 +227,7 @@ impl Outcome {
     ) -> Self {
         Self {
             steps: last.steps,
+            skipped: 0,
             loss: last.loss,
             accuracy: tested.or(last.accuracy),
             on_test_samples: tested.is_some(),
@@ -255,7 +266,8 @@ pub(crate) fn repeat(
     mut make: impl FnMut(u64, &[usize]) -> Result<Progress, JobError>,
 ) -> Result<(Progress, Duration), JobError> {
     let mut batches = Batches::new(data.train.count(), run.seed);
-    let mut last = Progress { step: 0, steps: run.steps, loss: f32::NAN, accuracy: None, parts: 1 };
+    let mut last =
+        Progress { step: 0, steps: run.steps, loss: f32::NAN, accuracy: None, parts: 1, skipped: false };
     let start = Instant::now();
     for step in 1..=run.steps {
         let samples: Vec<usize> = (0..batch).map(|_| batches.next_sample()).collect();

@@ -82,6 +82,7 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         | OpKind::CrossEntropy(_)
         | OpKind::CrossEntropyGradient(_)
         | OpKind::Accuracy(_)
+        | OpKind::AllFinite(_)
         | OpKind::Update(_) => layout::constant(at, op),
     }
 }

@@ -8,7 +8,7 @@
 //! No op of its own is needed: gradient descent with the learning rate `-weight` is an accumulation.
 
 use crate::training::differentiated;
-use crate::{Loss, TrainError, TrainingGraph};
+use crate::{Gate, Loss, TrainError, TrainingGraph};
 use plimsoll_graph::op::Update;
 use plimsoll_graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 
@@ -17,10 +17,12 @@ use plimsoll_graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType,
 pub struct ApplyingGraph {
     /// The updates.
     pub graph: Graph,
-    /// The number of the step, counted from 1: the input `step`, `i32[]`.
+    /// The number of the update, counted from 1: the input `step`, `i32[]`.
     pub step: ValueId,
     /// The input `learning_rate`, `f32[]`.
     pub learning_rate: ValueId,
+    /// What says whether the updates happened, if they can be skipped.
+    pub gate: Option<Gate>,
 }
 
 /// Adds a loss, gradients and their accumulation to a forward graph. The caller writes *minus* the weight of the part to
@@ -45,7 +47,8 @@ pub fn applying_graph(training: &TrainingGraph) -> Result<ApplyingGraph, TrainEr
     let prefix = prefix(&training.graph);
     let step = graph.add_input("step", TensorType::i32([]))?;
     let learning_rate = graph.add_input("learning_rate", TensorType::f32([]))?;
-    for op in training.graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_))) {
+    for op in training.graph.ops() {
+        let OpKind::Update(rule) = &op.kind else { continue };
         let layer = op.layer.map(|layer| graph.add_layer(training.graph.layer_name(layer)));
         let mut copy = |id: ValueId| {
             let value = training.graph.value(id);
@@ -55,12 +58,13 @@ pub fn applying_graph(training: &TrainingGraph) -> Result<ApplyingGraph, TrainEr
             graph.add_persistent(value.name.clone(), value.tensor.clone(), value.role, init, layer)
         };
         let parameter = copy(op.inputs[0])?;
-        let slots = op.inputs[4..].iter().map(|&slot| copy(slot)).collect::<Result<Vec<_>, _>>()?;
+        let slots =
+            op.inputs[4..rule.gate()].iter().map(|&slot| copy(slot)).collect::<Result<Vec<_>, _>>()?;
         let gradient = add_accumulator(&mut graph, parameter, &prefix)?;
         let inputs = [vec![parameter, gradient, learning_rate, step], slots].concat();
         graph.add_op(op.kind.clone(), &inputs, Site { layer, phase: Phase::Update })?;
     }
-    Ok(ApplyingGraph { graph, step, learning_rate })
+    Ok(ApplyingGraph { graph, step, learning_rate, gate: None })
 }
 
 /// The persistent values in which gradients are added up.

@@ -232,6 +232,7 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::Accuracy(_)
         | OpKind::Fill(_)
         | OpKind::RandomNormal(_)
+        | OpKind::AllFinite(_)
         | OpKind::Update(_) => return Err(TrainError::NotDifferentiable { op: kind.name() }),
     };
     Ok(contributions?)

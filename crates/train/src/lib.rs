@@ -5,12 +5,14 @@
 //! everything a step needs is seen by the plan.
 
 mod accumulation;
+mod gate;
 mod gradient;
 mod loss;
 mod optimizer;
 mod training;
 
 pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};
+pub use gate::{Gate, gated, gated_updates};
 pub use gradient::differentiate;
 pub use loss::Loss;
 pub use optimizer::Optimizer;

@@ -4,7 +4,7 @@
 //! Out: the same graph with the loss, the gradients of all parameters and their updates.
 //! Invariant: every parameter is updated exactly once.
 
-use crate::{Loss, Optimizer, TrainError, differentiate};
+use crate::{Gate, Loss, Optimizer, TrainError, differentiate};
 use plimsoll_graph::{Graph, Init, Phase, Role, Site, TensorType, ValueId};
 
 /// A graph that trains, and the values a training loop deals with.
@@ -26,6 +26,8 @@ pub struct TrainingGraph {
     pub loss: ValueId,
     /// The share of right predictions, for cross-entropy losses.
     pub accuracy: Option<ValueId>,
+    /// What says whether the updates of a step happened, if they can be skipped.
+    pub gate: Option<Gate>,
 }
 
 impl TrainingGraph {
@@ -44,6 +46,7 @@ impl TrainingGraph {
             predictions: now(self.predictions),
             loss: now(self.loss),
             accuracy: self.accuracy.map(now),
+            gate: self.gate.map(|gate| Gate { finite: now(gate.finite), updates: gate.updates.map(now) }),
         }
     }
 }
@@ -86,7 +89,9 @@ pub(crate) fn differentiated(
         gradients.push((parameter, gradient.ok_or_else(unused)?));
     }
     let (targets, loss, accuracy) = (added.targets, added.loss, added.accuracy);
-    let training = TrainingGraph { graph, input, targets, step, learning_rate, predictions, loss, accuracy };
+    let gate = None;
+    let training =
+        TrainingGraph { graph, input, targets, step, learning_rate, predictions, loss, accuracy, gate };
     Ok((training, gradients))
 }
 

@@ -116,7 +116,7 @@ fn step(
     let scratch = (bytes > Bytes::ZERO).then(|| (bytes, pool.add_label(scratch_label(graph, op))));
     let owns = |value: &ValueId| places[value.index()] == Place::Block(*value);
     let takes = op.outputs.iter().copied().filter(owns).collect();
-    Step { bound: BoundStep::unbound(id, guard(op, watched)), takes, scratch, frees: Vec::new() }
+    Step { bound: BoundStep::unbound(id, guard(graph, op, watched)), takes, scratch, frees: Vec::new() }
 }
 
 /// Marks the last step that touches each block, except for what the caller may read afterwards.

@@ -4,6 +4,7 @@
 //! Kernels are parallel over the rayon pool they are called in. They cut their work by sizes that depend on shapes alone, never on
 //! the number of threads, so results are the same bits for any pool.
 
+mod all_finite;
 mod attention;
 mod batch_norm;
 mod bias_add;
@@ -108,6 +109,7 @@ pub fn run(kind: &OpKind, call: Call<'_>) -> Result<(), KernelError> {
         OpKind::Accuracy(op) => cross_entropy::run_accuracy(op, call),
         OpKind::RandomNormal(op) => random_normal::run(op, call),
         OpKind::Fill(op) => fill::run(op, call),
+        OpKind::AllFinite(op) => all_finite::run(op, call),
         OpKind::Update(op) => update::run(op, call),
     }
 }
@@ -168,6 +170,7 @@ pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], thr
         | OpKind::Accuracy(_)
         | OpKind::RandomNormal(_)
         | OpKind::Fill(_)
+        | OpKind::AllFinite(_)
         | OpKind::Update(_) => 0,
     }
 }
@@ -228,6 +231,7 @@ pub fn in_place(kind: &OpKind) -> &'static [(usize, usize)] {
         | OpKind::Accuracy(_)
         | OpKind::RandomNormal(_)
         | OpKind::Fill(_)
+        | OpKind::AllFinite(_)
         | OpKind::Update(_) => &[],
     }
 }

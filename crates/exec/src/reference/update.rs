@@ -4,9 +4,13 @@ use super::Tensor;
 use plimsoll_graph::op::Update;
 
 pub(super) fn run(op: &Update, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+    let (inputs, gate) = inputs.split_at(op.gate());
     let [parameter, gradient, learning_rate, step, slots @ ..] = inputs else {
         unreachable!("the shape rule has checked the inputs")
     };
+    if gate.first().is_some_and(|gate| gate.data[0] == 0.0) {
+        return [parameter].into_iter().chain(slots).map(|tensor| tensor.data.clone()).collect();
+    }
     let mut outputs = vec![Vec::new(); 1 + slots.len()];
     for i in 0..parameter.data.len() {
         let old: Vec<f64> = slots.iter().map(|slot| slot.data[i]).collect();

@@ -6,8 +6,8 @@ use crate::TensorType;
 use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
-/// `(parameter, gradient, learning_rate f32[], step i32[], slots...) -> (parameter, slots...)`, each output in the place of
-/// its input. The formulas are Keras 3's; `step` counts from 1.
+/// `(parameter, gradient, learning_rate f32[], step i32[], slots..., gate f32[]?) -> (parameter, slots...)`, each output in the place of
+/// its input. The formulas are Keras 3's; `step` counts updates from 1. Where the gate is 0 everything stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Update {
@@ -51,21 +51,28 @@ impl Update {
         }
     }
 
+    /// Where the gate stands among the inputs, if there is one.
+    pub fn gate(&self) -> usize {
+        4 + self.slots()
+    }
+
     pub(super) fn overwrites(&self) -> Vec<Overwrite> {
         let slots = (0..self.slots()).map(|slot| Overwrite { input: 4 + slot, output: 1 + slot });
         [Overwrite { input: 0, output: 0 }].into_iter().chain(slots).collect()
     }
 
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
-        let wanted = 4 + self.slots();
-        ensure(inputs.len() == wanted, || format!("it takes {wanted} inputs, not {}", inputs.len()))?;
+        let wanted = self.gate();
+        let fits = inputs.len() == wanted || inputs.len() == wanted + 1;
+        ensure(fits, || format!("it takes {wanted} inputs and perhaps a gate, not {}", inputs.len()))?;
+        check_gate(inputs.get(wanted))?;
         let [parameter, gradient, learning_rate, step] = operands(&inputs[..4])?;
         floats(&[parameter, gradient, learning_rate])?;
         shape("the gradient", gradient, parameter.shape.clone())?;
         shape("the learning rate", learning_rate, [])?;
         integers(step)?;
         shape("the step", step, [])?;
-        for slot in &inputs[4..] {
+        for slot in &inputs[4..wanted] {
             floats(&[slot])?;
             shape("the slot", slot, parameter.shape.clone())?;
         }
@@ -76,4 +83,10 @@ impl Update {
     pub(crate) fn keeps_apart(&self, _: &Placed<'_>) -> bool {
         false
     }
+}
+
+pub(super) fn check_gate(gate: Option<&TensorType>) -> Result<(), String> {
+    let Some(gate) = gate else { return Ok(()) };
+    floats(&[gate])?;
+    shape("the gate", gate, [])
 }

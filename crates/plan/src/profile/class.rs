@@ -128,7 +128,7 @@ impl Class {
             OpKind::BatchNormInference(_) => Self::Elementwise,
             OpKind::BatchNormGradient(_) => Self::BatchNormGradient,
             OpKind::LayerNorm(_) | OpKind::LayerNormGradient(_) => Self::LayerNorm,
-            OpKind::Reduce(_) | OpKind::ReduceMaxGradient(_) => Self::Reduction,
+            OpKind::Reduce(_) | OpKind::ReduceMaxGradient(_) | OpKind::AllFinite(_) => Self::Reduction,
             OpKind::Pool2d(_) => Self::Pooling,
             OpKind::MaxPool2dGradient(_) | OpKind::AveragePool2dGradient(_) => Self::PoolingGradient,
             OpKind::Transpose(op) if moves_rows(&op.order) => Self::Movement,

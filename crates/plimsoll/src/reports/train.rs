@@ -34,6 +34,8 @@ pub struct TrainReport {
     pub accuracy_on_test: bool,
     /// Steps done.
     pub steps: u64,
+    /// How many of them changed nothing, because something was not finite.
+    pub skipped_steps: u64,
     /// How long a step took.
     pub seconds_per_step: f64,
 }
@@ -57,6 +59,7 @@ impl TrainReport {
             accuracy: outcome.accuracy,
             accuracy_on_test: outcome.on_test_samples,
             steps: outcome.steps,
+            skipped_steps: outcome.skipped,
             seconds_per_step: outcome.time.as_secs_f64() / outcome.steps.max(1) as f64,
         }
     }

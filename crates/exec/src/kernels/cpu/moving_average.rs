@@ -5,9 +5,12 @@ use plimsoll_graph::op::MovingAverage;
 
 /// The result always takes the place of the first input; the graph says so itself.
 pub(super) fn run(op: &MovingAverage, call: Call<'_>) -> Result<(), KernelError> {
-    let ([_, batch], [moving]) = (call.inputs, call.outputs) else {
+    let ([_, batch, gate @ ..], [moving]) = (call.inputs, call.outputs) else {
         unreachable!("the shape rule has checked the inputs")
     };
+    if gate.first().is_some_and(|gate| gate.f32()[0] == 0.0) {
+        return Ok(());
+    }
     let share = 1.0 - op.momentum;
     for (moving, batch) in moving.f32().iter_mut().zip(batch.f32()) {
         *moving = *moving * op.momentum + batch * share;

@@ -10,6 +10,9 @@ pub(super) fn run(op: &Update, call: Call<'_>) -> Result<(), KernelError> {
     let [_, gradient, learning_rate, step, ..] = call.inputs else {
         unreachable!("the shape rule has checked the inputs")
     };
+    if call.inputs.get(op.gate()).is_some_and(|gate| gate.f32()[0] == 0.0) {
+        return Ok(());
+    }
     let (gradient, lr, step) = (gradient.f32(), learning_rate.f32()[0], step.i32()[0]);
     match (*op, call.outputs) {
         (Update::Sgd, [p]) => {
