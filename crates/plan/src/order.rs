@@ -39,9 +39,10 @@ fn needed(graph: &Graph) -> Vec<bool> {
 
 /// Inserts each update behind the last op it has to wait for.
 fn interleave(graph: &Graph, others: &[OpId], updates: &[OpId]) -> Vec<OpId> {
-    let mut position = vec![None; graph.ops().len()];
+    // Behind how many of the others each op has run: a slot.
+    let mut slots = vec![None; graph.ops().len()];
     for (index, op) in others.iter().enumerate() {
-        position[op.index()] = Some(index);
+        slots[op.index()] = Some(index + 1);
     }
     let readers = readers(graph);
     // Ops of phase Update may depend on each other (a scaled gradient, then the update), always on earlier ones.
@@ -51,12 +52,9 @@ fn interleave(graph: &Graph, others: &[OpId], updates: &[OpId]) -> Vec<OpId> {
         let producers = op.inputs.iter().filter_map(|&input| producer(graph, input));
         let overwritten = op.kind.updates().into_iter().map(|overwrite| op.inputs[overwrite.input]);
         let others_reading = overwritten.flat_map(|value| readers[value.index()].iter().copied());
-        let last = producers
-            .chain(others_reading)
-            .filter(|&other| other != update)
-            .filter_map(|op| position[op.index()]);
-        let slot = last.max().map_or(0, |last| last + 1);
-        position[update.index()] = Some(slot.saturating_sub(1));
+        let waits_for = producers.chain(others_reading).filter(|&other| other != update);
+        let slot = waits_for.filter_map(|op| slots[op.index()]).max().unwrap_or(0);
+        slots[update.index()] = Some(slot);
         behind[slot].push(update);
     }
     let mut order = std::mem::take(&mut behind[0]);
