@@ -50,9 +50,14 @@ pub struct Train {
     /// Decides the first weights, the order of samples and what dropout drops
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Write the trained model, such as out.keras: the configuration of the file it came from, with the new weights
-    #[arg(long, value_name = "FILE.keras")]
+    /// Write what was trained: out.safetensors has everything a run needs to go on, out.keras is the model's own Keras file with the
+    /// new weights
+    #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    /// Go on from a state that --save wrote, until there are --steps or --epochs in all; or begin with the weights of another
+    /// safetensors file
+    #[arg(long, value_name = "FILE.safetensors")]
+    from: Option<PathBuf>,
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     poison: bool,
@@ -102,6 +107,7 @@ impl Train {
             seed: self.seed,
             memory_use: self.memory_use.request()?,
             lengths: self.memory_use.lengths(),
+            from: self.from.clone(),
             save: self.save.clone(),
             trace: self.trace.clone(),
             poison: self.poison,

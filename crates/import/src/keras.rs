@@ -26,6 +26,7 @@ mod config;
 mod document;
 mod error;
 mod fields;
+mod float;
 mod functional;
 mod initializers;
 mod input;
@@ -44,9 +45,12 @@ pub use weights::Weight;
 use assembly::{Assembly, Scope};
 use config::Object;
 use document::{Document, Kind};
+use plimsoll_graph::{ElementType, Role, Shape, TensorType};
 use plimsoll_model::{Mode, Model};
+use plimsoll_state::{Contents, State, Tensor};
 use serde_json::Value;
 use std::cell::RefCell;
+use std::io;
 use std::path::Path;
 
 /// Reads a file. Extents that it leaves open, such as the size of images, are `size`.
@@ -72,8 +76,8 @@ pub struct Keras {
     document: Document,
     /// Where each weight stands in this file.
     paths: Vec<String>,
-    /// Where Keras 3 keeps the counts of samples that normalizations own and nothing reads.
-    counts: Vec<String>,
+    /// The counts of samples that normalizations own and nothing reads.
+    counts: Vec<Weight>,
 }
 
 impl Keras {
@@ -96,15 +100,32 @@ impl Keras {
         self.document.store.is_some()
     }
 
+    /// The weights as a state to which no update was applied.
+    pub fn state(&self) -> State {
+        let tensor = |weight: &Weight, element| Tensor {
+            name: weight.name.clone(),
+            tensor: TensorType::new(element, Shape::new(&weight.shape[..])),
+            role: if weight.learned { Role::Parameter } else { Role::Statistic },
+        };
+        let floats = self.weights.iter().map(|weight| tensor(weight, ElementType::F32));
+        let counts = self.counts.iter().map(|count| tensor(count, ElementType::I32));
+        State { model: self.model.name.clone(), tensors: floats.chain(counts).collect(), ..State::default() }
+    }
+
     /// Reads one of the [`weights`](Self::weights) by its position.
     pub fn read_weight(&self, position: usize, into: &mut [f32]) -> Result<(), KerasError> {
         let (weight, path) = (&self.weights[position], &self.paths[position]);
-        let missing = || KerasError::weights(path, "the file has no weights");
-        let store = self.document.store.as_ref().ok_or_else(missing)?;
         if into.len() != weight.shape.iter().product::<usize>() {
             return Err(KerasError::weights(path, format!("they do not fit {} elements", into.len())));
         }
-        store.read(path, &weight.shape, into)
+        self.read_part(position, 0, into)
+    }
+
+    /// Reads elements of a weight, from the one of that number on.
+    fn read_part(&self, position: usize, start: usize, into: &mut [f32]) -> Result<(), KerasError> {
+        let (weight, path) = (&self.weights[position], &self.paths[position]);
+        let missing = || KerasError::weights(path, "the file has no weights");
+        self.document.store.as_ref().ok_or_else(missing)?.read(path, &weight.shape, start, into)
     }
 
     /// Whether every weight of the model is in the file, without reading them.
@@ -116,18 +137,36 @@ impl Keras {
         }
     }
 
-    /// Whether the model could be written to a path, by its ending.
+    /// Whether the model could be written to a path: by its ending, and as things are on the disk.
     pub fn check_write(&self, path: &Path) -> Result<(), KerasError> {
         write::check(self, path)
     }
 
-    /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. `read` gives each weight by its name in the graph.
-    pub fn write(
-        &self,
-        path: &Path,
-        read: impl FnMut(&Weight) -> Result<Vec<f32>, KerasError>,
-    ) -> Result<(), KerasError> {
-        write::write(self, path, read)
+    /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. The state has each weight by its
+    /// name in the graph; what else it has is left out.
+    pub fn write(&self, path: &Path, state: &State, contents: &dyn Contents) -> Result<(), KerasError> {
+        write::write(self, path, state, contents)
+    }
+}
+
+/// What is in the tensors of [`Keras::state`], in pieces that begin and end with whole elements.
+impl Contents for Keras {
+    fn read(&self, tensor: usize, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let uneven = !offset.is_multiple_of(4) || !into.len().is_multiple_of(4);
+        let start =
+            usize::try_from(offset / 4).ok().filter(|_| !uneven).ok_or(io::ErrorKind::InvalidInput)?;
+        if let Some(count) = tensor.checked_sub(self.weights.len()) {
+            let count = self.counts.get(count).ok_or(io::ErrorKind::NotFound)?;
+            let bytes = write::count(self, &count.path).to_le_bytes();
+            into.copy_from_slice(
+                bytes.get(start * 4..start * 4 + into.len()).ok_or(io::ErrorKind::UnexpectedEof)?,
+            );
+            return Ok(());
+        }
+        let mut floats = vec![0f32; into.len() / 4];
+        self.read_part(tensor, start, &mut floats).map_err(io::Error::other)?;
+        into.chunks_exact_mut(4).zip(floats).for_each(|(into, x)| into.copy_from_slice(&x.to_le_bytes()));
+        Ok(())
     }
 }
 

@@ -3,11 +3,11 @@
 pub mod bfctrace;
 pub mod evidence;
 mod gzip;
+mod hdf5;
 pub mod keras;
 pub mod oomlog;
 pub mod pickle;
 mod protobuf;
 pub mod recording;
 pub mod snapshot;
-pub mod whole_file;
 pub mod xplane;

@@ -9,12 +9,13 @@ mod run;
 
 use flate2::read::GzDecoder;
 use plimsoll_graph::{Graph, OpKind, Role};
-use plimsoll_import::keras::{self, Keras, Weight};
+use plimsoll_import::keras::{self, Keras};
 use plimsoll_model::{Mode, NodeRef, zoo};
+use plimsoll_state::Contents;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Deserialize)]
@@ -184,13 +185,31 @@ fn weights_of_files_are_read_and_written_back() {
             1e-5,
         );
         let copy = scratch.path().join(&name);
-        let position = |weight: &Weight| keras.weights.iter().position(|other| other == weight).unwrap();
-        keras.write(&copy, |weight| Ok(read(&keras, position(weight)))).unwrap();
+        keras.write(&copy, &keras.state(), &keras).unwrap();
         let again = keras::read(&copy, None).unwrap();
         assert_eq!((&again.model, &again.weights), (&keras.model, &keras.weights), "{name}");
         for at in 0..keras.weights.len() {
             assert_eq!(read(&again, at), read(&keras, at), "{name} {}", keras.weights[at].name);
         }
+    }
+}
+
+/// Any range of elements is the same as in the whole, across rows of all axes.
+#[test]
+fn weights_are_read_in_pieces() {
+    let keras = keras::read(&folder().join("files/classifier.keras"), None).unwrap();
+    for (position, tensor) in keras.state().tensors.iter().enumerate() {
+        let whole: Vec<u8> = read(&keras, position).iter().flat_map(|x| x.to_le_bytes()).collect();
+        for length in [4, 8, 12, 20, 52, 400] {
+            for start in (0..whole.len()).step_by(length) {
+                let end = (start + length).min(whole.len());
+                let mut piece = vec![0; end - start];
+                keras.read(position, start as u64, &mut piece).unwrap();
+                assert_eq!(piece, whole[start..end], "{} {start}", tensor.name);
+            }
+        }
+        keras.read(position, 4, &mut vec![0; whole.len()]).unwrap_err();
+        keras.read(position, 2, &mut [0; 4]).unwrap_err();
     }
 }
 

@@ -148,6 +148,22 @@ fn graphs_that_are_none() {
     assert_refused(functional(uncalled, "a"), "layer `a` (ReLU)");
 }
 
+/// One bit of a weight is another than the archive says.
+#[test]
+fn damaged_weights_are_refused_by_their_checksum() {
+    let whole = file("classifier.keras");
+    let keras = keras::from_bytes(whole.clone(), None).unwrap();
+    let mut kernel = vec![0.0; keras.weights[0].shape.iter().product()];
+    keras.read_weight(0, &mut kernel).unwrap();
+    let bytes: Vec<u8> = kernel.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let at = whole.windows(bytes.len()).position(|window| window == bytes).unwrap();
+    let mut damaged = whole;
+    damaged[at] ^= 1;
+    let keras = keras::from_bytes(damaged, None).unwrap();
+    let error = keras.read_weight(0, &mut kernel).unwrap_err().to_string();
+    assert!(error.contains("model.weights.h5 is damaged"), "{error}");
+}
+
 #[test]
 fn absurd_numbers() {
     assert_refused(dense("0000000000"), "layer `d`");

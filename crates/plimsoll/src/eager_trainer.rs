@@ -4,11 +4,13 @@
 
 use crate::data::{Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
+use crate::exchange::Reached;
 use crate::parts::{self, LoadedUpdates};
 use crate::trainer::{peak, repeat, turn};
 use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run};
 use plimsoll_exec::eager::{MakeAllocator, Updates};
 use plimsoll_exec::{Backend, BindError, Eager, ProgramId, Settings, StepError};
+use plimsoll_graph::Graph;
 use plimsoll_graph::samples::Mixing;
 use plimsoll_memory::Device;
 use plimsoll_model::Mode;
@@ -63,6 +65,7 @@ pub struct EagerTrainer {
     steps: Vec<ProgramId>,
     evaluation: ProgramId,
     run: Run,
+    reached: Reached,
     on_shortage: OnShortage,
     parts: Parts,
     mixing: Option<Mixing>,
@@ -70,8 +73,6 @@ pub struct EagerTrainer {
     count: usize,
     shrunk_steps: u64,
     compactions: u64,
-    /// How many steps changed nothing.
-    skipped: u64,
     /// When the recording began, if there is one.
     recorded_since: Option<Instant>,
 }
@@ -105,12 +106,12 @@ impl EagerTrainer {
             steps,
             evaluation,
             run,
+            reached: Reached::default(),
             on_shortage: options.on_shortage,
             parts: Parts::default(),
             count: 1,
             shrunk_steps: 0,
             compactions: 0,
-            skipped: 0,
             recorded_since: None,
         })
     }
@@ -129,17 +130,19 @@ impl EagerTrainer {
 
     /// Trains, telling the caller after each step where it is, and judges the result.
     pub fn train(&mut self, data: &Dataset, report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
-        let (run, batch) = (self.run, self.prepared[0].job.batch);
-        let (last, time) =
-            repeat(run, batch, data, report, |step, samples| self.step(step, &*data.train, samples))?;
+        let (run, reached, batch) = (self.run, self.reached, self.prepared[0].job.batch);
+        let (last, time) = repeat(run, reached, batch, data, report, |step, samples| {
+            self.step(step, &*data.train, samples)
+        })?;
         if let Some(since) = self.recorded_since {
             self.eager.mark_clock(since.elapsed());
         }
         let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
         let pool = self.pool_use();
         let peaks = [peak(&self.prepared), pool.peak_reserved];
-        let outcome = Outcome::new(last, tested, peaks, Some(pool), time);
-        Ok(Outcome { skipped: self.skipped, ..outcome })
+        let steps = run.steps.saturating_sub(reached.step);
+        let outcome = Outcome::new(last, tested, peaks, Some(pool), (steps, time));
+        Ok(Outcome { skipped: self.reached.skipped - reached.skipped, ..outcome })
     }
 
     /// One step on the given samples, in parts where memory has run out before.
@@ -156,7 +159,7 @@ impl EagerTrainer {
         };
         self.shrunk_steps += u64::from(self.count > 1);
         let Measured { loss, accuracy, skipped } = measured;
-        self.skipped += u64::from(skipped);
+        self.reached = self.reached.after(step, skipped, samples.len(), data.count());
         Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: self.count, skipped })
     }
 
@@ -194,6 +197,24 @@ impl EagerTrainer {
         &mut self.eager
     }
 
+    /// The training graph of a whole step.
+    pub(crate) fn whole_graph(&self) -> &Graph {
+        &self.prepared[0].training.graph
+    }
+
+    pub(crate) fn reached(&self) -> Reached {
+        self.reached
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.run.seed
+    }
+
+    pub(crate) fn go_on(&mut self, reached: Reached, seed: u64) {
+        self.reached = reached;
+        self.run.seed = seed;
+    }
+
     /// The program of a training step; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
         self.steps[0]
@@ -202,7 +223,7 @@ impl EagerTrainer {
     fn try_step(&mut self, step: u64, batch: Batch<'_>) -> Result<Measured, JobError> {
         let variant = turn(step, self.steps.len());
         let prepared = &self.prepared[variant];
-        let scalars = Scalars::new(step, self.skipped, self.run.learning_rate);
+        let scalars = Scalars::new(step, self.reached.skipped, self.run.learning_rate);
         if self.count > 1 {
             let sizes = parts::sizes(batch.samples.len(), self.count);
             let failed = |error| JobError::Step { step, error };

@@ -3,7 +3,7 @@
 use crate::data::{Elements, Samples};
 use crate::{Evaluation, JobError, init};
 use plimsoll_exec::{Eager, Executor, ProgramId, StepError};
-use plimsoll_graph::{ElementType, Graph, Source, ValueId};
+use plimsoll_graph::{ElementType, Graph, Source, Value, ValueId};
 use plimsoll_train::TrainingGraph;
 use std::ops::Range;
 
@@ -172,14 +172,23 @@ pub(crate) fn find(engine: &impl Engine, programs: &[ProgramId], name: &str) -> 
 /// Fills in the first weights of a training graph, each in the first program that has it.
 pub(crate) fn fill_persistent(engine: &mut impl Engine, graph: &Graph, programs: &[ProgramId], seed: u64) {
     for (stream, id) in graph.persistents().enumerate() {
-        let value = graph.value(id);
-        let Source::Persistent(init) = value.source else { continue };
-        let (program, id) = find(engine, programs, &value.name).expect("some program updates it");
-        engine.write_all(program, id, &mut |elements| match elements {
-            Elements::F32(into) => init::fill(init, &value.tensor.shape, seed, stream as u64, into),
-            Elements::I32(into) => into.fill(0),
-        });
+        let place = find(engine, programs, &graph.value(id).name).expect("some program updates it");
+        fill_value(engine, graph.value(id), place, (seed, stream as u64));
     }
+}
+
+/// Fills in how a persistent value starts; `stream` is its number among those of the training graph.
+pub(crate) fn fill_value(
+    engine: &mut impl Engine,
+    value: &Value,
+    (program, id): (ProgramId, ValueId),
+    (seed, stream): (u64, u64),
+) {
+    let Source::Persistent(init) = value.source else { return };
+    engine.write_all(program, id, &mut |elements| match elements {
+        Elements::F32(into) => init::fill(init, &value.tensor.shape, seed, stream, into),
+        Elements::I32(into) => into.fill(0),
+    });
 }
 
 /// One step on the given samples. What first went wrong in one whose loss or gradient is not finite is looked for.

@@ -1,13 +1,8 @@
-//! Models that Keras has saved, in training: what they were compiled with, and their weights to and from an executor.
+//! Models that Keras has saved, in training: what they were compiled with.
 
-use crate::data::Elements;
-use crate::engine::{self, Engine};
-use crate::{EagerTrainer, Trainer};
-use plimsoll_exec::ProgramId;
-use plimsoll_import::keras::{Keras, KerasError, Setting, Weight};
+use plimsoll_import::keras::Setting;
 use plimsoll_train::{Loss, Optimizer};
 use serde_json::Value;
-use std::path::Path;
 
 /// The losses that are known, as Keras names them.
 pub const LOSSES: &str = "sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mean_squared_error, \
@@ -75,70 +70,6 @@ fn is_idle(key: &str, value: &Value, used: &[&str]) -> bool {
         "learning_rate" => value.is_number(),
         _ => used.contains(&key) || off,
     }
-}
-
-impl Trainer {
-    /// Starts from the weights of a file.
-    pub fn read_weights(&mut self, keras: &Keras) -> Result<(), KerasError> {
-        let programs = self.programs();
-        read(self.executor_mut(), &programs, keras)
-    }
-
-    /// Writes the model with the weights as trained so far, so that Keras opens it.
-    pub fn write_weights(&self, keras: &Keras, path: &Path) -> Result<(), KerasError> {
-        write(self.executor(), &self.programs(), keras, path)
-    }
-}
-
-impl EagerTrainer {
-    /// Starts from the weights of a file.
-    pub fn read_weights(&mut self, keras: &Keras) -> Result<(), KerasError> {
-        let programs = [self.program()];
-        read(self.eager_mut(), &programs, keras)
-    }
-
-    /// Writes the model with the weights as trained so far, so that Keras opens it.
-    pub fn write_weights(&self, keras: &Keras, path: &Path) -> Result<(), KerasError> {
-        write(self.eager(), &[self.program()], keras, path)
-    }
-}
-
-fn read(engine: &mut impl Engine, programs: &[ProgramId], keras: &Keras) -> Result<(), KerasError> {
-    if !keras.has_weights() {
-        return Ok(());
-    }
-    for (position, weight) in keras.weights.iter().enumerate() {
-        let (program, id) = find(engine, programs, weight)?;
-        let mut read = Ok(());
-        engine.write_all(program, id, &mut |elements| match elements {
-            Elements::F32(into) => read = keras.read_weight(position, into),
-            Elements::I32(_) => unreachable!("weights are float32"),
-        });
-        read?;
-    }
-    Ok(())
-}
-
-fn write(engine: &impl Engine, programs: &[ProgramId], keras: &Keras, path: &Path) -> Result<(), KerasError> {
-    keras.write(path, |weight| {
-        let (program, id) = find(engine, programs, weight)?;
-        let mut weights = vec![0.0; engine.graph(program).tensor(id).shape.elements()];
-        engine.read(program, id, 0, &mut weights);
-        Ok(weights)
-    })
-}
-
-/// The first program that has a weight.
-fn find(
-    engine: &impl Engine,
-    programs: &[ProgramId],
-    weight: &Weight,
-) -> Result<(ProgramId, plimsoll_graph::ValueId), KerasError> {
-    let missing = || KerasError::Weights {
-        path: weight.path.clone(),
-        problem: "training does not use them".to_string(),
-    };
-    engine::find(engine, programs, &weight.name).ok_or_else(missing)
 }
 
 #[cfg(test)]

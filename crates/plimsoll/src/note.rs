@@ -17,6 +17,14 @@ pub enum Note {
     /// Only one of several outputs is trained.
     #[error("the model has {count} outputs; the loss is that of the first")]
     Outputs { count: usize },
+    /// A run that goes on from a state.
+    #[error("goes on after step {step}, with {position} samples drawn")]
+    GoesOn { step: u64, position: u64 },
+    /// What a state has and the model does not.
+    #[error(
+        "the state has {count} tensors that the model has not, the first is `{first}`; they are left out"
+    )]
+    LeftOut { count: usize, first: String },
     /// Limits that are allowed, but more than is free now.
     #[error("the limits come to {limits}, but only {left} are free now")]
     Limits { limits: Bytes, left: Bytes },

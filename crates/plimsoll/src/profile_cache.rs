@@ -4,8 +4,8 @@
 //! calibration replaces it.
 
 use crate::calibrate::machine;
-use plimsoll_import::whole_file;
 use plimsoll_plan::Profile;
+use plimsoll_state::whole_file;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ use crate::specification::SpecificationError;
 use crate::{Bytes, JobError, imported};
 use plimsoll_import::keras::KerasError;
 use plimsoll_memory::DeviceError;
+use plimsoll_state::StateError;
 use plimsoll_trace::Evidence;
 use plimsoll_train::Optimizer;
 use std::path::PathBuf;
@@ -19,6 +20,10 @@ pub enum RequestError {
     Specification(#[from] SpecificationError),
     #[error(transparent)]
     Weights(Box<KerasError>),
+    #[error(transparent)]
+    State(Box<StateError>),
+    #[error("the state has made {made} steps, and the run is to have {steps} in all")]
+    NoStepsLeft { made: u64, steps: u64 },
     #[error(transparent)]
     Device(Box<DeviceError>),
     #[error("{batch} samples cannot be cut into {micro_batches} micro-batches")]
@@ -55,6 +60,12 @@ impl From<KerasError> for RequestError {
     }
 }
 
+impl From<StateError> for RequestError {
+    fn from(error: StateError) -> Self {
+        Self::State(Box::new(error))
+    }
+}
+
 impl From<DeviceError> for RequestError {
     fn from(error: DeviceError) -> Self {
         Self::Device(Box::new(error))
@@ -75,6 +86,10 @@ impl RequestError {
             Self::Specification(SpecificationError::Zoo(_)) => Some(Hint::Call(Call::Zoo)),
             Self::Specification(SpecificationError::File { error, .. }) => error.hint().map(Hint::Say),
             Self::Weights(error) => error.hint().map(Hint::Say),
+            Self::State(error) => error.hint().map(Hint::Say),
+            Self::NoStepsLeft { made, steps } => {
+                Some(Hint::Say(format!("{} steps in all are {steps} more", made + steps)))
+            }
             Self::Device(error) => error.hint().map(Hint::Say),
             Self::MicroBatches { .. } => Some(Hint::say("a micro-batch has at least one sample")),
             Self::CompiledLoss(_) => Some(Hint::set(
@@ -97,7 +112,7 @@ impl RequestError {
             }
             Self::Inputs { .. } => Some(Hint::say("such models can be inspected and fitted")),
             Self::NothingToSave => Some(Hint::say(
-                "save it in Keras with model.save(\"model.keras\"), or its configuration with model.to_json(), and train that",
+                "save its state, such as out.safetensors; or save it in Keras with model.save(\"model.keras\") and train that",
             )),
             Self::LearningRate { .. } => {
                 Some(Hint::set("try the usual one", [Setting::LearningRate(Some(0.001))]))

@@ -2,6 +2,7 @@
 
 use crate::data::{self, Wanted};
 use crate::recording::{Way, about};
+use crate::run_files::RunFiles;
 use crate::training_run::TrainingRun;
 use crate::{
     DeviceRequest, EagerOptions, JobRequest, Note, OnShortage, PlanFile, Prepared, RequestError, Run,
@@ -35,7 +36,9 @@ pub struct TrainRequest {
     pub memory_use: MemoryUse,
     /// The lengths of sequences, which take turns; none leaves samples as they are.
     pub lengths: Vec<usize>,
-    /// Where the trained model is written.
+    /// The state to go on from, or weights to begin with: a safetensors file.
+    pub from: Option<PathBuf>,
+    /// Where the result is written: a state as `.safetensors`, or the model's own Keras file with the new weights.
     pub save: Option<PathBuf>,
     /// Where the trace is written.
     pub trace: Option<PathBuf>,
@@ -93,6 +96,7 @@ impl TrainRequest {
             seed: 0,
             memory_use: MemoryUse::Planned,
             lengths: Vec::new(),
+            from: None,
             save: None,
             trace: None,
             poison: false,
@@ -106,22 +110,23 @@ impl TrainRequest {
             StepSource::Plan(path) => self.open_plan(path)?,
         };
         let OpenedStep { device, prepared, keras, compiled_rate, mut notes } = opened;
-        self.check_save(keras.as_ref())?;
+        let files = RunFiles::open(keras, self.from.as_deref(), self.save.clone())?;
+        let seed = files.seed(self.seed);
         notes.extend(check_inputs_and_outputs(&prepared[0])?);
-        let data = data::open(&self.data, &Wanted::of(&prepared[0].training), self.seed)?;
+        let data = data::open(&self.data, &Wanted::of(&prepared[0].training), seed)?;
         let run = Run {
             steps: self.steps(prepared[0].job.batch, data.train.count())?,
             learning_rate: self.learning_rate(&prepared[0], compiled_rate)?,
-            seed: self.seed,
+            seed,
             poison: self.poison,
         };
+        notes.extend(files.check(&prepared[0], run.steps)?);
         let recorder = self.recorder(&prepared, &device)?;
         let eager = match &self.memory_use {
             MemoryUse::Planned => None,
             MemoryUse::Eager(eager) => Some(eager.options()),
         };
-        let save = self.save.clone();
-        Ok(TrainingRun { prepared, device, data, run, keras, save, recorder, eager, notes })
+        Ok(TrainingRun { prepared, device, data, run, files, recorder, eager, notes })
     }
 
     /// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step.
@@ -162,15 +167,6 @@ impl TrainRequest {
     fn device(&self) -> Result<Device, RequestError> {
         let growth = if self.memory_use == MemoryUse::Planned { self.device.growth } else { Growth::On };
         Ok(DeviceRequest { growth, ..self.device.clone() }.open()?)
-    }
-
-    /// Whether the trained model can be written, before anything runs.
-    fn check_save(&self, keras: Option<&Keras>) -> Result<(), RequestError> {
-        match (&self.save, keras) {
-            (None, _) => Ok(()),
-            (Some(path), Some(keras)) => Ok(keras.check_write(path)?),
-            (Some(_), None) => Err(RequestError::NothingToSave),
-        }
     }
 
     fn steps(&self, batch: usize, samples: usize) -> Result<u64, RequestError> {

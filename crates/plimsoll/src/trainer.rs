@@ -1,12 +1,13 @@
 //! The training loop.
 
-use crate::batches::Batches;
+use crate::batches;
 use crate::data::{Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
+use crate::exchange::Reached;
 use crate::parts::{self, LoadedUpdates};
 use crate::{Bytes, JobError, PoolUse, Prepared};
 use plimsoll_exec::{Executor, ProgramId, Settings};
-use plimsoll_graph::ValueId;
+use plimsoll_graph::{Graph, ValueId};
 use plimsoll_memory::{Device, process};
 use plimsoll_plan::VerifiedArena;
 use plimsoll_trace::Recorder;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How long and how to train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// How many steps.
+    /// How many steps in all, those that were made before included.
     pub steps: u64,
     /// How far each step goes.
     pub learning_rate: f32,
@@ -45,7 +46,7 @@ pub struct Progress {
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Steps done.
+    /// Steps done in this run.
     pub steps: u64,
     /// How many of them changed nothing, because something was not finite.
     pub skipped: u64,
@@ -75,8 +76,7 @@ pub struct Trainer {
     /// What a step of each runs.
     steps: Vec<Programs>,
     run: Run,
-    /// How many steps changed nothing.
-    skipped: u64,
+    reached: Reached,
     /// When the recording began, if there is one.
     recorded_since: Option<Instant>,
 }
@@ -101,7 +101,7 @@ impl Trainer {
         let mut programs = executor.programs();
         let steps: Vec<Programs> = prepared.iter().map(|one| Programs::of(one, &mut programs)).collect();
         engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);
-        Ok(Self { prepared, executor, steps, run, skipped: 0, recorded_since: None })
+        Ok(Self { prepared, executor, steps, run, reached: Reached::default(), recorded_since: None })
     }
 
     /// From now on what steps do to memory is written down; see [`crate::recording`].
@@ -118,19 +118,24 @@ impl Trainer {
 
     /// Trains, telling the caller after each step where it is, and judges the result.
     pub fn train(&mut self, data: &Dataset, report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
-        let (run, batch) = (self.run, self.prepared[0].job.batch);
-        let (last, time) =
-            repeat(run, batch, data, report, |step, samples| self.step(step, &*data.train, samples))?;
+        let (run, reached, batch) = (self.run, self.reached, self.prepared[0].job.batch);
+        let (last, time) = repeat(run, reached, batch, data, report, |step, samples| {
+            self.step(step, &*data.train, samples)
+        })?;
         self.mark(|recorder, elapsed| recorder.clock(elapsed));
         let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
         // Lengths whose turn did not come have not shown their peak.
-        let used = self.prepared.len().min(usize::try_from(run.steps).unwrap_or(usize::MAX)).max(1);
-        let planned_peak = peak(&self.prepared[..used]);
+        let turns = (reached.step..run.steps)
+            .take(self.prepared.len())
+            .map(|made| turn(made + 1, self.prepared.len()));
+        let planned_peak =
+            turns.map(|turn| self.prepared[turn].peak()).max().unwrap_or(self.prepared[0].peak());
         let measured_peak = self.executor.measured_peak();
+        let steps = run.steps.saturating_sub(reached.step);
         match measured_peak == planned_peak {
             true => Ok(Outcome {
-                skipped: self.skipped,
-                ..Outcome::new(last, tested, [planned_peak, measured_peak], None, time)
+                skipped: self.reached.skipped - reached.skipped,
+                ..Outcome::new(last, tested, [planned_peak, measured_peak], None, (steps, time))
             }),
             false => Err(JobError::BrokenPromise { planned: planned_peak, measured: measured_peak }),
         }
@@ -141,7 +146,7 @@ impl Trainer {
         self.mark(|recorder, elapsed| recorder.step(step, elapsed));
         let variant = turn(step, self.steps.len());
         let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
-        let scalars = Scalars::new(step, self.skipped, self.run.learning_rate);
+        let scalars = Scalars::new(step, self.reached.skipped, self.run.learning_rate);
         let batch = Batch { data, samples };
         let part = |rows: usize| {
             let position = prepared.parts.iter().position(|part| part.rows == rows).unwrap_or(0);
@@ -156,8 +161,8 @@ impl Trainer {
             _ => engine::step(executor, part(samples.len()), scalars, batch)?,
         };
         let Measured { loss, accuracy, skipped } = measured;
-        self.skipped += u64::from(skipped);
         let parts = prepared.job.micro_batches;
+        self.reached = self.reached.after(step, skipped, samples.len(), data.count());
         Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts, skipped })
     }
 
@@ -175,6 +180,24 @@ impl Trainer {
 
     pub(crate) fn executor_mut(&mut self) -> &mut Executor {
         &mut self.executor
+    }
+
+    /// The training graph of a whole step, before anything is cut or computed again.
+    pub(crate) fn whole_graph(&self) -> &Graph {
+        &self.prepared[0].training.graph
+    }
+
+    pub(crate) fn reached(&self) -> Reached {
+        self.reached
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.run.seed
+    }
+
+    pub(crate) fn go_on(&mut self, reached: Reached, seed: u64) {
+        self.reached = reached;
+        self.run.seed = seed;
     }
 
     /// What a step runs; of the first length, where there are several.
@@ -223,10 +246,10 @@ impl Outcome {
         tested: Option<f32>,
         [planned_peak, measured_peak]: [Bytes; 2],
         pool: Option<PoolUse>,
-        time: Duration,
+        (steps, time): (u64, Duration),
     ) -> Self {
         Self {
-            steps: last.steps,
+            steps,
             skipped: 0,
             loss: last.loss,
             accuracy: tested.or(last.accuracy),
@@ -257,20 +280,24 @@ pub(crate) fn turn(step: u64, count: usize) -> usize {
     (step.saturating_sub(1) % count as u64) as usize
 }
 
-/// Makes all steps of a run on shuffled samples; gives the last one and the time they took.
+/// Makes all steps of a run that are still to make, on shuffled samples; gives the last one and the time they took.
 pub(crate) fn repeat(
     run: Run,
+    reached: Reached,
     batch: usize,
     data: &Dataset,
     mut report: impl FnMut(Progress),
     mut make: impl FnMut(u64, &[usize]) -> Result<Progress, JobError>,
 ) -> Result<(Progress, Duration), JobError> {
-    let mut batches = Batches::new(data.train.count(), run.seed);
+    let count = data.train.count();
     let mut last =
         Progress { step: 0, steps: run.steps, loss: f32::NAN, accuracy: None, parts: 1, skipped: false };
     let start = Instant::now();
-    for step in 1..=run.steps {
-        let samples: Vec<usize> = (0..batch).map(|_| batches.next_sample()).collect();
+    let mut position = reached.position;
+    for step in reached.step + 1..=run.steps {
+        let drawn = position..position + batch as u64;
+        position = drawn.end;
+        let samples: Vec<usize> = drawn.map(|position| batches::sample(run.seed, position, count)).collect();
         last = make(step, &samples)?;
         report(last);
     }

@@ -2,13 +2,13 @@
 
 use crate::data::Dataset;
 use crate::reports::TrainReport;
+use crate::run_files::RunFiles;
 use crate::trainer::peak;
 use crate::{
     Bytes, EagerOptions, EagerTrainer, Note, Outcome, Prepared, Progress, RequestError, Run, Trainer,
 };
 use plimsoll_graph::samples::Mixing;
-use plimsoll_import::keras::Keras;
-use plimsoll_memory::Device;
+use plimsoll_memory::{Device, process};
 use plimsoll_trace::Recorder;
 use std::path::PathBuf;
 
@@ -18,8 +18,7 @@ pub struct TrainingRun {
     pub(crate) device: Device,
     pub(crate) data: Dataset,
     pub(crate) run: Run,
-    pub(crate) keras: Option<Keras>,
-    pub(crate) save: Option<PathBuf>,
+    pub(crate) files: RunFiles,
     pub(crate) recorder: Option<Recorder>,
     /// Nothing for a planned run.
     pub(crate) eager: Option<EagerOptions>,
@@ -43,7 +42,7 @@ pub enum Happening {
     /// The steps are over and the trace has so many events, or could not be written to its end. A run does not fail because its
     /// recording did.
     Recorded(Result<u64, String>),
-    /// The trained model was written.
+    /// The result was written.
     Saved(PathBuf),
 }
 
@@ -80,35 +79,30 @@ impl TrainingRun {
 
     /// Trains, telling what happens, and writes what is to be kept.
     pub fn train(self, mut tell: impl FnMut(Happening)) -> Result<TrainReport, RequestError> {
-        let outcome = match self.eager {
+        let mut outcome = match self.eager {
             None => self.train_planned(&mut tell)?,
             Some(_) => self.train_eagerly(&mut tell)?,
         };
+        // Saving counts, too.
+        outcome.peak_resident = process::peak_resident();
         Ok(TrainReport::of(&outcome))
     }
 
     fn train_planned(self, tell: &mut dyn FnMut(Happening)) -> Result<Outcome, RequestError> {
         let mut trainer = Trainer::with_lengths(self.prepared, &self.device, self.run)?;
-        if let Some(keras) = &self.keras {
-            trainer.read_weights(keras)?;
-        }
+        self.files.load(&mut trainer)?;
         self.recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
         let outcome = trainer.train(&self.data, |progress| tell(Happening::Step(progress)));
         tell_recorded(trainer.finish_recording(), tell);
         let outcome = outcome?;
-        if let (Some(keras), Some(path)) = (&self.keras, &self.save) {
-            trainer.write_weights(keras, path)?;
-            tell(Happening::Saved(path.clone()));
-        }
+        self.files.save(&trainer)?.into_iter().for_each(|path| tell(Happening::Saved(path)));
         Ok(outcome)
     }
 
     fn train_eagerly(self, tell: &mut dyn FnMut(Happening)) -> Result<Outcome, RequestError> {
         let options = self.eager.expect("the caller looked");
         let mut trainer = EagerTrainer::new(self.prepared, &self.device, self.run, options)?;
-        if let Some(keras) = &self.keras {
-            trainer.read_weights(keras)?;
-        }
+        self.files.load(&mut trainer)?;
         self.recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
         let mixing = trainer.mixing().cloned();
         let mut parts = 1;
@@ -121,10 +115,7 @@ impl TrainingRun {
         });
         tell_recorded(trainer.finish_recording(), tell);
         let outcome = outcome?;
-        if let (Some(keras), Some(path)) = (&self.keras, &self.save) {
-            trainer.write_weights(keras, path)?;
-            tell(Happening::Saved(path.clone()));
-        }
+        self.files.save(&trainer)?.into_iter().for_each(|path| tell(Happening::Saved(path)));
         Ok(outcome)
     }
 }

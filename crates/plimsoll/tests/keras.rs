@@ -8,7 +8,7 @@ mod rule;
 use plimsoll::data::{Elements, Samples};
 use plimsoll::import::keras::{self, Keras};
 use plimsoll::memory::Device;
-use plimsoll::{Job, Run, Trainer, imported};
+use plimsoll::{Exchange, Job, Run, Trainer, imported};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -3,11 +3,12 @@
 use crate::rust_source::is_name;
 
 /// Every crate in the order of the flow, and the crates that it may use.
-const FLOW: [(&str, &[&str]); 15] = [
+const FLOW: [(&str, &[&str]); 16] = [
     ("graph", &[]),
     ("trace", &[]),
+    ("state", &["graph", "trace"]),
     ("model", &["graph"]),
-    ("import", &["graph", "trace", "model"]),
+    ("import", &["graph", "trace", "state", "model"]),
     ("train", &["graph"]),
     ("plan", &["graph", "trace", "train"]),
     ("memory", &["trace"]),
@@ -20,6 +21,7 @@ const FLOW: [(&str, &[&str]); 15] = [
         &[
             "graph",
             "trace",
+            "state",
             "model",
             "import",
             "train",

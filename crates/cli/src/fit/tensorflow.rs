@@ -4,7 +4,7 @@ use super::{Fit, Lever};
 use crate::failure::Failure;
 use crate::notes;
 use crate::table::Table;
-use plimsoll::import::whole_file;
+use plimsoll::state::whole_file;
 use plimsoll::tensorflow::{Allow, Needs, Recipe, RecipeFile, Search, Trial, search};
 use plimsoll::{Bytes, Job, JobError, OpenedJob};
 use serde_json::{Value, json};

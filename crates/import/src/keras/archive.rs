@@ -1,13 +1,16 @@
 //! The parts of a `.keras` archive, within limits: nothing is unpacked beyond what a model can need.
 
 use super::KerasError;
+use std::fs::File;
 use std::io::{Read, Seek};
 use zip::{CompressionMethod, ZipArchive};
 
 /// The most bytes of a configuration. NASNetLarge has 1.1 MB.
 pub(super) const LARGEST_CONFIG: u64 = 64 << 20;
-/// The most bytes of packed weights that are unpacked to memory; those that Keras writes are not packed, and not limited.
+/// The most bytes of packed weights that are unpacked; those that Keras writes are not packed, and not limited.
 const LARGEST_PACKED: u64 = 2 << 30;
+/// The most of them that are unpacked to memory; larger ones go to a temporary file.
+const LARGEST_IN_MEMORY: u64 = 16 << 20;
 
 /// What a `.keras` archive holds.
 pub(super) struct Archive {
@@ -19,9 +22,11 @@ pub(super) struct Archive {
 /// Weights in an archive.
 pub(super) enum Member {
     /// At an offset of the archive, so many bytes, as they are.
-    Stored { offset: u64, length: u64 },
-    /// Unpacked.
+    Stored { offset: u64, length: u64, checksum: u32 },
+    /// Unpacked to memory.
     Unpacked(Vec<u8>),
+    /// Unpacked to a file without a name.
+    Spilled(File),
 }
 
 impl Archive {
@@ -41,14 +46,29 @@ fn weights<R: Read + Seek>(zip: &mut ZipArchive<R>, length: u64) -> Result<Optio
     let Some(index) = zip.index_for_name(NAME) else { return Ok(None) };
     let entry = zip.by_index(index).map_err(broken)?;
     if entry.compression() != CompressionMethod::Stored || entry.encrypted() {
+        if entry.size() > LARGEST_IN_MEMORY {
+            return spill(entry, NAME).map(Some);
+        }
         drop(entry);
-        return Ok(member(zip, NAME, LARGEST_PACKED)?.map(Member::Unpacked));
+        return Ok(member(zip, NAME, LARGEST_IN_MEMORY)?.map(Member::Unpacked));
     }
-    let (start, size) = (entry.data_start(), entry.size());
+    let (start, size, checksum) = (entry.data_start(), entry.size(), entry.crc32());
     let offset = start.ok_or_else(|| KerasError::Archive(format!("{NAME} has no place")))?;
     match offset.checked_add(size) {
-        Some(end) if end <= length => Ok(Some(Member::Stored { offset, length: size })),
+        Some(end) if end <= length => Ok(Some(Member::Stored { offset, length: size, checksum })),
         _ => Err(KerasError::Archive(format!("{NAME} goes beyond the end of the file"))),
+    }
+}
+
+/// Unpacks a member to a file that goes away by itself.
+fn spill(entry: impl Read, name: &str) -> Result<Member, KerasError> {
+    let mut file = tempfile::tempfile()?;
+    let copied = std::io::copy(&mut entry.take(LARGEST_PACKED + 1), &mut file);
+    match copied.map_err(|error| broken(error.into()))? {
+        found if found > LARGEST_PACKED => {
+            Err(KerasError::TooLarge { what: name.to_string(), found, most: LARGEST_PACKED })
+        }
+        _ => Ok(Member::Spilled(file)),
     }
 }
 

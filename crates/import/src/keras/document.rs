@@ -2,7 +2,7 @@
 
 use super::KerasError;
 use super::archive::{Archive, LARGEST_CONFIG, Member};
-use super::store::Store;
+use super::store::{Region, Store};
 use hdf5_reader::storage::{BytesStorage, DynStorage, FileStorage};
 use serde_json::Value;
 use std::fs::File;
@@ -67,7 +67,12 @@ impl Document {
     fn of_archive(archive: Archive, whole: DynStorage) -> Result<Self, KerasError> {
         let store = match archive.weights {
             None => None,
-            Some(Member::Stored { offset, length }) => Some(Store::open_region(whole, offset, length)?),
+            Some(Member::Stored { offset, length, checksum }) => {
+                Some(Store::open_region(Region { whole, offset, length }, checksum)?)
+            }
+            Some(Member::Spilled(file)) => {
+                Some(Store::open(Arc::new(FileStorage::from_file(file).map_err(broken)?))?)
+            }
             Some(Member::Unpacked(bytes)) => Some(Store::open(Arc::new(BytesStorage::new(bytes)))?),
         };
         let config = parse(&archive.config)?;

@@ -25,7 +25,9 @@ pub enum KerasError {
     #[error("weights `{path}`: {problem}")]
     Weights { path: String, problem: String },
     #[error("it cannot be written: {0}")]
-    Write(String),
+    Write(std::io::Error),
+    #[error("it cannot be written: {0}")]
+    Kind(String),
 }
 
 impl KerasError {
@@ -40,7 +42,7 @@ impl KerasError {
                 "save it with Keras 3: `model.save(\"model.keras\")`, or `model.to_json()` without weights"
                     .to_string(),
             ),
-            Self::Write(_) => Some("a model keeps its kind: .keras as .keras, legacy .h5 as .h5".to_string()),
+            Self::Kind(_) => Some("a model keeps its kind: .keras as .keras, legacy .h5 as .h5".to_string()),
             _ => None,
         }
     }

@@ -1,12 +1,15 @@
-//! Weights in HDF5, read straight to where they are needed.
+//! Weights in HDF5, read in pieces.
 //!
 //! Nothing is allocated by what a file declares: the caller knows the shape it wants, and a file that has another is refused.
 
 use super::KerasError;
-use half::{bf16, f16};
+use super::float::Float;
 use hdf5_reader::storage::DynStorage;
-use hdf5_reader::{Dataset, Datatype, Hdf5File, OpenOptions, Storage, StorageBuffer};
-use std::sync::Arc;
+use hdf5_reader::{Dataset, Datatype, Hdf5File, OpenOptions};
+use hdf5_reader::{SliceInfo, SliceInfoElem, Storage, StorageBuffer};
+use plimsoll_state::CHUNK;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// How much larger than its file a packed dataset can be: what deflate can do at best.
 const LARGEST_RATIO: u64 = 1032;
@@ -14,7 +17,12 @@ const LARGEST_RATIO: u64 = 1032;
 /// An open HDF5 file.
 pub(super) struct Store {
     file: Hdf5File,
+    storage: DynStorage,
     length: u64,
+    /// The CRC-32 that an archive has of it.
+    checksum: Option<u32>,
+    /// Whether it was found to be right.
+    sound: OnceLock<bool>,
 }
 
 /// A part of a storage, as if it were a file of its own.
@@ -49,40 +57,38 @@ impl Store {
             max_object_header_bytes: 8 << 20,
             ..OpenOptions::default()
         };
-        let file = Hdf5File::from_storage_with_options(storage, options);
+        let file = Hdf5File::from_storage_with_options(storage.clone(), options);
         let file = file.map_err(|error| KerasError::weights("/", error))?;
         let superblock = file.superblock();
         match superblock.eof_address.saturating_add(superblock.base_address) > length {
             true => Err(KerasError::weights("/", "the file is shorter than it says")),
-            false => Ok(Self { file, length }),
+            false => Ok(Self { file, storage, length, checksum: None, sound: OnceLock::new() }),
         }
     }
 
-    pub(super) fn open_region(whole: DynStorage, offset: u64, length: u64) -> Result<Self, KerasError> {
-        Self::open(Arc::new(Region { whole, offset, length }))
+    /// Opens a file that lies in another, whose CRC-32 is checked when weights are first read.
+    pub(super) fn open_region(region: Region, checksum: u32) -> Result<Self, KerasError> {
+        Ok(Self { checksum: Some(checksum), ..Self::open(Arc::new(region))? })
     }
 
-    /// Reads a dataset of a known shape.
-    pub(super) fn read(&self, path: &str, shape: &[usize], into: &mut [f32]) -> Result<(), KerasError> {
+    /// Reads elements of a dataset of a known shape, from the one of that number on.
+    pub(super) fn read(
+        &self,
+        path: &str,
+        shape: &[usize],
+        start: usize,
+        into: &mut [f32],
+    ) -> Result<(), KerasError> {
+        self.check_sum()?;
         let dataset = self.dataset(path, shape)?;
-        let failed = |error| KerasError::weights(path, error);
         match dataset.dtype() {
-            Datatype::FloatingPoint { size: 4, .. } => dataset.read_into(into).map_err(failed),
-            Datatype::FloatingPoint { size: 8, .. } => {
-                let mut wide = vec![0f64; into.len()];
-                dataset.read_into(&mut wide).map_err(failed)?;
-                into.iter_mut().zip(wide).for_each(|(into, x)| *into = x as f32);
-                Ok(())
+            Datatype::FloatingPoint { size: 2 | 4 | 8, .. } | Datatype::Opaque { size: 2, .. } => {}
+            other => {
+                return Err(KerasError::weights(path, format!("they are of type {other:?}, not floats")));
             }
-            Datatype::FloatingPoint { size: 2, .. } => {
-                self.read_halves(&dataset, path, into, |bits| f16::from_bits(bits).to_f32())
-            }
-            // Keras writes bfloat16, which HDF5 does not have, as two bytes without a meaning.
-            Datatype::Opaque { size: 2, .. } => {
-                self.read_halves(&dataset, path, into, |bits| bf16::from_bits(bits).to_f32())
-            }
-            other => Err(KerasError::weights(path, format!("they are of type {other:?}, not floats"))),
         }
+        let failed = |error| KerasError::weights(path, error);
+        read_elements(&dataset, &mut Vec::new(), shape, start, into).map_err(failed)
     }
 
     /// A single integer.
@@ -125,6 +131,21 @@ impl Store {
         Ok(all)
     }
 
+    /// Whether all bytes are those that the archive says it has.
+    fn check_sum(&self) -> Result<(), KerasError> {
+        let Some(wanted) = self.checksum else { return Ok(()) };
+        let sound = match self.sound.get() {
+            Some(&sound) => sound,
+            None => *self.sound.get_or_init(|| crc(&self.storage).is_some_and(|found| found == wanted)),
+        };
+        match sound {
+            true => Ok(()),
+            false => {
+                Err(KerasError::Archive("model.weights.h5 is damaged: its CRC-32 is another".to_string()))
+            }
+        }
+    }
+
     fn dataset(&self, path: &str, shape: &[usize]) -> Result<Dataset, KerasError> {
         let missing = |error| KerasError::weights(path, format!("they are not in the file: {error}"));
         let dataset = self.file.dataset(path).map_err(missing)?;
@@ -139,18 +160,73 @@ impl Store {
             false => Ok(dataset),
         }
     }
+}
 
-    fn read_halves(
-        &self,
-        dataset: &Dataset,
-        path: &str,
-        into: &mut [f32],
-        convert: impl Fn(u16) -> f32,
-    ) -> Result<(), KerasError> {
-        let mut bytes = vec![0; into.len() * 2];
-        dataset.read_native_bytes_into(&mut bytes).map_err(|error| KerasError::weights(path, error))?;
-        let halves = bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]]));
-        into.iter_mut().zip(halves).for_each(|(into, bits)| *into = convert(bits));
-        Ok(())
+/// The CRC-32 of everything, if it can be read.
+fn crc(storage: &DynStorage) -> Option<u32> {
+    let (mut crc, length) = (flate2::Crc::new(), storage.len());
+    for offset in (0..length).step_by(CHUNK) {
+        crc.update(&storage.read_range(offset, (length - offset).min(CHUNK as u64) as usize).ok()?);
     }
+    Some(crc.sum())
+}
+
+/// Reads elements in row-major order: whole rows at once, parts of rows axis by axis. `fixed` are the rows chosen on the axes before.
+fn read_elements(
+    dataset: &Dataset,
+    fixed: &mut Vec<u64>,
+    shape: &[usize],
+    mut start: usize,
+    mut into: &mut [f32],
+) -> hdf5_reader::error::Result<()> {
+    let Some((_, inner)) = shape.split_first() else { return read_rows(dataset, fixed, 0..1, into) };
+    let row = inner.iter().product::<usize>();
+    while !into.is_empty() {
+        let (first, within) = (start / row, start % row);
+        let part = match into.len() / row {
+            rows if within == 0 && rows > 0 => {
+                read_rows(dataset, fixed, first as u64..(first + rows) as u64, &mut into[..rows * row])?;
+                rows * row
+            }
+            _ => {
+                let part = (row - within).min(into.len());
+                fixed.push(first as u64);
+                read_elements(dataset, fixed, inner, within, &mut into[..part])?;
+                fixed.pop();
+                part
+            }
+        };
+        start += part;
+        into = &mut into[part..];
+    }
+    Ok(())
+}
+
+/// Reads whole rows of the axis after those that are fixed.
+fn read_rows(
+    dataset: &Dataset,
+    fixed: &[u64],
+    rows: Range<u64>,
+    into: &mut [f32],
+) -> hdf5_reader::error::Result<()> {
+    if dataset.ndim() == 0 {
+        return copy(dataset.read_array::<Float>()?.iter(), into);
+    }
+    let slice = |range: Range<u64>| SliceInfoElem::Slice { start: range.start, end: range.end, step: 1 };
+    let mut selections: Vec<SliceInfoElem> = fixed.iter().map(|&row| slice(row..row + 1)).collect();
+    selections.push(slice(rows));
+    selections.resize(dataset.ndim(), slice(0..u64::MAX));
+    copy(dataset.read_slice::<Float>(&SliceInfo { selections })?.iter(), into)
+}
+
+fn copy<'a>(
+    found: impl ExactSizeIterator<Item = &'a Float>,
+    into: &mut [f32],
+) -> hdf5_reader::error::Result<()> {
+    if found.len() != into.len() {
+        let problem = format!("{} elements instead of {}", found.len(), into.len());
+        return Err(hdf5_reader::error::Error::InvalidData(problem));
+    }
+    into.iter_mut().zip(found).for_each(|(into, Float(x))| *into = *x);
+    Ok(())
 }

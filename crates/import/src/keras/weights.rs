@@ -25,8 +25,8 @@ pub struct Weight {
     pub(super) learned: bool,
 }
 
-/// The weights of a model in the order of its graph, and the paths of counts, which are no floats and which nothing reads.
-pub(super) fn list(model: &Model, graph: &Graph, places: &[Place]) -> (Vec<Weight>, Vec<String>) {
+/// The weights of a model in the order of its graph, and its counts, which are no floats and which nothing reads.
+pub(super) fn list(model: &Model, graph: &Graph, places: &[Place]) -> (Vec<Weight>, Vec<Weight>) {
     let (mut weights, mut others) = (Vec::new(), Vec::new());
     for (position, (node, place)) in model.nodes.iter().zip(places).enumerate() {
         let mut counts: HashMap<String, usize> = HashMap::new();
@@ -35,10 +35,8 @@ pub(super) fn list(model: &Model, graph: &Graph, places: &[Place]) -> (Vec<Weigh
             let part = part(&node.layer, own);
             let index = counts.entry(part.clone()).or_insert(0);
             let path = format!("{}{part}/vars/{index}", place.path);
-            match graph.tensor(id).element {
-                ElementType::F32 => weights.push(weight(graph, id, place, path)),
-                _ => others.push(path),
-            }
+            let list = if graph.tensor(id).element == ElementType::F32 { &mut weights } else { &mut others };
+            list.push(weight(graph, id, place, path));
             *index += 1;
         }
     }

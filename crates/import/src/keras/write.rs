@@ -6,17 +6,15 @@
 use super::document::Kind;
 use super::weights::is_count;
 use super::{Keras, KerasError, Weight};
-use crate::whole_file;
-use hdf5_pure::AttrValue;
+use crate::hdf5::{self, Attribute, Dataset, Group, Number};
+use plimsoll_graph::ElementType;
+use plimsoll_state::{Contents, State, each_chunk, whole_file};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use tree::{Contents, Group};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
-
-mod tree;
 
 /// What stands in `metadata.json` of a model that had none: the version whose layout the weights have.
 const METADATA: &str = r#"{"keras_version": "3.15.1", "date_saved": ""}"#;
@@ -29,64 +27,112 @@ pub(super) fn check(keras: &Keras, path: &Path) -> Result<(), KerasError> {
     let end = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     let legacy = matches!(end, "h5" | "hdf5");
     match (keras.document.kind, legacy, end) {
-        (Kind::Legacy, true, _) | (Kind::Archive | Kind::Json, _, "keras") => Ok(()),
-        (Kind::Legacy, ..) => {
-            Err(KerasError::Write("a model from a legacy .h5 file is saved as .h5".to_string()))
+        (Kind::Legacy, true, _) | (Kind::Archive | Kind::Json, _, "keras") => {
+            whole_file::check(path).map_err(KerasError::Write)
         }
-        _ => Err(KerasError::Write("a model from a .keras or .json file is saved as .keras".to_string())),
+        (Kind::Legacy, ..) => {
+            Err(KerasError::Kind("a model from a legacy .h5 file is saved as .h5".to_string()))
+        }
+        _ => Err(KerasError::Kind("a model from a .keras or .json file is saved as .keras".to_string())),
     }
 }
 
 pub(super) fn write(
     keras: &Keras,
     path: &Path,
-    mut read: impl FnMut(&Weight) -> Result<Vec<f32>, KerasError>,
+    state: &State,
+    contents: &dyn Contents,
 ) -> Result<(), KerasError> {
     check(keras, path)?;
-    let mut root = Group::default();
     let legacy = keras.document.kind == Kind::Legacy;
+    let mut sources = Sources { state, contents, counts: Vec::new() };
+    let mut root = Group::default();
     for (weight, legacy_path) in keras.weights.iter().zip(&keras.paths) {
         let place = if legacy { legacy_path } else { &weight.path };
-        root.insert(place, Contents::Floats(weight.shape.clone(), read(weight)?));
+        root.insert(place, sources.weight(weight)?);
     }
     match legacy {
-        true => add_legacy_names(keras, &mut root)?,
-        false => keras.counts.iter().for_each(|path| root.insert(path, count(keras, path))),
+        true => add_legacy_names(keras, &mut root, &mut sources)?,
+        false => {
+            keras.counts.iter().for_each(|found| root.insert(&found.path, sources.count(keras, &found.path)));
+        }
     }
-    whole_file::write(path, |file| fill(keras, file, root, legacy))
+    let fill = |file: &mut BufWriter<File>| match legacy {
+        true => hdf5::write(&root, file, |source, file| sources.write(source, file)),
+        false => fill_archive(keras, file, &root, &sources),
+    };
+    whole_file::write(path, fill).map_err(KerasError::Write)
 }
 
-fn fill(keras: &Keras, file: &mut BufWriter<File>, root: Group, legacy: bool) -> Result<(), KerasError> {
-    let failed = |error: hdf5_pure::Error| KerasError::Write(error.to_string());
-    if legacy {
-        return root.to_file().finish_to(file).map(drop).map_err(failed);
-    }
-    let broken = |error: zip::result::ZipError| KerasError::Write(error.to_string());
+fn fill_archive(
+    keras: &Keras,
+    file: &mut BufWriter<File>,
+    root: &Group,
+    sources: &Sources<'_>,
+) -> io::Result<()> {
     let mut zip = ZipWriter::new(file);
     // Keras maps the weights where they lie, so they are not packed.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
     let metadata = keras.document.metadata.as_deref().unwrap_or(METADATA.as_bytes());
     for (name, contents) in [("metadata.json", metadata), ("config.json", &keras.document.text)] {
-        zip.start_file(name, options).map_err(broken)?;
+        zip.start_file(name, options)?;
         zip.write_all(contents)?;
     }
-    zip.start_file("model.weights.h5", options).map_err(broken)?;
-    root.to_file().finish_to(&mut zip).map_err(failed)?;
-    zip.finish().map(drop).map_err(broken)
+    zip.start_file("model.weights.h5", options)?;
+    hdf5::write(root, &mut zip, |source, file| sources.write(source, file))?;
+    zip.finish()?;
+    Ok(())
+}
+
+/// Where the contents of datasets come from: the tensors of a state, then counts.
+struct Sources<'a> {
+    state: &'a State,
+    contents: &'a dyn Contents,
+    counts: Vec<i32>,
+}
+
+impl Sources<'_> {
+    /// The dataset of a weight.
+    fn weight(&self, weight: &Weight) -> Result<Dataset, KerasError> {
+        let tensors = &self.state.tensors;
+        let missing = || KerasError::weights(&weight.path, "training does not use them");
+        let source = tensors.iter().position(|tensor| tensor.name == weight.name).ok_or_else(missing)?;
+        let (shape, found) = (weight.shape.clone(), &tensors[source].tensor);
+        match found.element == ElementType::F32 && found.shape.extents() == shape {
+            true => Ok(Dataset { number: Number::F32, shape, source }),
+            false => {
+                Err(KerasError::weights(&weight.path, format!("they are {found}, the model has {shape:?}")))
+            }
+        }
+    }
+
+    /// The dataset of a count, with what the file has.
+    fn count(&mut self, keras: &Keras, path: &str) -> Dataset {
+        self.counts.push(count(keras, path));
+        let source = self.state.tensors.len() + self.counts.len() - 1;
+        Dataset { number: Number::I32, shape: Vec::new(), source }
+    }
+
+    fn write(&self, source: usize, file: &mut impl Write) -> io::Result<()> {
+        match source.checked_sub(self.state.tensors.len()) {
+            Some(count) => file.write_all(&self.counts[count].to_le_bytes()),
+            None => each_chunk(self.state, self.contents, source, |_, bytes| file.write_all(bytes))
+                .map_err(io::Error::other),
+        }
+    }
 }
 
 /// A count as the file has it, or 0.
-fn count(keras: &Keras, path: &str) -> Contents {
-    let known = keras.document.store.as_ref().and_then(|store| store.integer(path));
-    Contents::Integer(known.unwrap_or(0))
+pub(super) fn count(keras: &Keras, path: &str) -> i32 {
+    keras.document.store.as_ref().and_then(|store| store.integer(path)).unwrap_or(0)
 }
 
 /// The lists of layers and weights by which Keras reads a legacy file, as they were.
-fn add_legacy_names(keras: &Keras, root: &mut Group) -> Result<(), KerasError> {
+fn add_legacy_names(keras: &Keras, root: &mut Group, sources: &mut Sources<'_>) -> Result<(), KerasError> {
     let Some(store) = &keras.document.store else { return Ok(()) };
     for name in LEGACY_TEXTS {
         let text = store.text("/", name);
-        text.into_iter().for_each(|text| root.set(name, AttrValue::VarLenString(text)));
+        text.into_iter().for_each(|text| root.set(name, Attribute::Text(text)));
     }
     let layers = store.texts(LEGACY_WEIGHTS, "layer_names")?;
     for layer in &layers {
@@ -94,15 +140,15 @@ fn add_legacy_names(keras: &Keras, root: &mut Group) -> Result<(), KerasError> {
         let names = store.texts(&path, "weight_names")?;
         for name in names.iter().filter(|name| is_count(name)) {
             let place = format!("{path}/{name}");
-            root.insert(&place, count(keras, &place));
+            root.insert(&place, sources.count(keras, &place));
         }
-        root.group(&path).set("weight_names", AttrValue::VarLenStringArray(names));
+        root.group(&path).set("weight_names", Attribute::Texts(names));
     }
     let weights = root.group(LEGACY_WEIGHTS);
     for name in ["backend", "keras_version"] {
         let text = store.text(LEGACY_WEIGHTS, name);
-        text.into_iter().for_each(|text| weights.set(name, AttrValue::VarLenString(text)));
+        text.into_iter().for_each(|text| weights.set(name, Attribute::Text(text)));
     }
-    weights.set("layer_names", AttrValue::VarLenStringArray(layers));
+    weights.set("layer_names", Attribute::Texts(layers));
     Ok(())
 }

@@ -1,0 +1,87 @@
+//! The files a run begins and ends with: the model's own, if Keras has saved it, and states.
+
+use crate::{Exchange, Note, Prepared, RequestError};
+use plimsoll_import::keras::Keras;
+use plimsoll_state::safetensors::{self, StateFile};
+use plimsoll_state::{State, pair, whole_file};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The files of a run.
+pub(crate) struct RunFiles {
+    keras: Option<Keras>,
+    /// The state to go on from.
+    from: Option<(State, StateFile)>,
+    /// Where the result goes.
+    save: Option<PathBuf>,
+}
+
+impl RunFiles {
+    /// Opens what is there, and asks whether the result can be written, before anything runs.
+    pub(crate) fn open(
+        keras: Option<Keras>,
+        from: Option<&Path>,
+        save: Option<PathBuf>,
+    ) -> Result<Self, RequestError> {
+        let from = from.map(safetensors::open).transpose()?;
+        match (&save, &keras) {
+            (None, _) => {}
+            (Some(path), _) if is_state(path) => {
+                let failed = |error| RequestError::Unwritable { path: path.clone(), error };
+                whole_file::check(path).map_err(failed)?;
+            }
+            (Some(path), Some(keras)) => keras.check_write(path)?,
+            (Some(_), None) => return Err(RequestError::NothingToSave),
+        }
+        Ok(Self { keras, from, save })
+    }
+
+    /// What decides the order of samples: the state's, so that a run goes on as it was, or the one given.
+    pub(crate) fn seed(&self, given: u64) -> u64 {
+        self.from.as_ref().filter(|(state, _)| state.step > 0).map_or(given, |(state, _)| state.seed)
+    }
+
+    /// Whether the state is one of the model and leaves steps to make; gives what should be known about it.
+    pub(crate) fn check(&self, prepared: &Prepared, steps: u64) -> Result<Vec<Note>, RequestError> {
+        let Some((state, _)) = &self.from else { return Ok(Vec::new()) };
+        if state.step >= steps {
+            return Err(RequestError::NoStepsLeft { made: state.step, steps });
+        }
+        let wanted = crate::exchange::fresh_state(&prepared.training.graph);
+        let extra = pair(&wanted, state).map_err(plimsoll_state::StateError::from)?.extra;
+        let (step, position) = (state.step, state.position);
+        let goes_on = (step > 0).then_some(Note::GoesOn { step, position });
+        let first = extra.first().cloned();
+        let left_out = first.map(|first| Note::LeftOut { count: extra.len(), first });
+        Ok(goes_on.into_iter().chain(left_out).collect())
+    }
+
+    /// Puts what the files have into a trainer: the model's weights, or the state.
+    pub(crate) fn load(&self, trainer: &mut impl Exchange) -> Result<(), RequestError> {
+        match (&self.from, &self.keras) {
+            (Some((state, contents)), _) => {
+                let state = State { seed: self.seed(trainer.state().seed), ..state.clone() };
+                trainer.restore(&state, contents)?;
+            }
+            (None, Some(keras)) => trainer.read_weights(keras)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes the result, if it is asked for; says where.
+    pub(crate) fn save(&self, trainer: &impl Exchange) -> Result<Option<PathBuf>, RequestError> {
+        match (&self.save, &self.keras) {
+            (Some(path), _) if is_state(path) => {
+                safetensors::write(path, &trainer.state(), &trainer.values())?;
+            }
+            (Some(path), Some(keras)) => trainer.write_weights(keras, path)?,
+            _ => return Ok(None),
+        }
+        Ok(self.save.clone())
+    }
+}
+
+fn is_state(path: &Path) -> bool {
+    path.extension().and_then(OsStr::to_str) == Some("safetensors")
+}
