@@ -41,7 +41,7 @@ mod upsample2d;
 
 pub use tensor::Tensor;
 
-use plimsoll_graph::{Graph, OpKind, Source, ValueId};
+use plimsoll_graph::{Graph, OpKind, Source, ValueId, of_op};
 use std::collections::HashMap;
 
 /// Runs every op of the graph once and gives the contents of every value.
@@ -74,61 +74,12 @@ pub fn interpret(graph: &Graph, given: &HashMap<ValueId, Tensor>) -> Vec<Tensor>
 pub fn run(kind: &OpKind, inputs: &[&Tensor]) -> Vec<Tensor> {
     let types: Vec<_> = inputs.iter().map(|input| input.tensor.clone()).collect();
     let outputs = kind.infer(&types).expect("the op takes these inputs");
-    let results = match kind {
-        OpKind::MatMul(op) => matmul::run(op, inputs),
-        OpKind::Conv2d(op) => conv2d::run(op, inputs),
-        OpKind::Conv2dFilterGradient(op) => conv2d::run_filter_gradient(op, inputs),
-        OpKind::TransposedConv2d(op) => transposed_conv2d::run(op, inputs),
-        OpKind::DepthwiseConv2d(op) => depthwise_conv2d::run(op, inputs),
-        OpKind::DepthwiseConv2dInputGradient(op) => depthwise_conv2d::run_input_gradient(op, inputs),
-        OpKind::DepthwiseConv2dFilterGradient(op) => depthwise_conv2d::run_filter_gradient(op, inputs),
-        OpKind::BiasAdd(op) => bias_add::run(op, inputs),
-        OpKind::Pool2d(op) => pool2d::run(op, inputs),
-        OpKind::MaxPool2dGradient(op) => pool2d::run_max_gradient(op, inputs),
-        OpKind::AveragePool2dGradient(op) => pool2d::run_average_gradient(op, inputs),
-        OpKind::BatchNorm(op) => batch_norm::run(op, inputs),
-        OpKind::BatchNormInference(op) => batch_norm::run_inference(op, inputs),
-        OpKind::BatchNormGradient(op) => batch_norm::run_gradient(op, inputs),
-        OpKind::MovingAverage(op) => moving_average::run(op, inputs),
-        OpKind::LayerNorm(op) => layer_norm::run(op, inputs),
-        OpKind::LayerNormGradient(op) => layer_norm::run_gradient(op, inputs),
-        OpKind::Dropout(op) => dropout::run(op, inputs),
-        OpKind::Unary(op) => unary::run(op, inputs),
-        OpKind::UnaryGradient(op) => unary::run_gradient(op, inputs),
-        OpKind::Binary(op) => binary::run(op, inputs),
-        OpKind::Softmax(op) => softmax::run(op, inputs),
-        OpKind::SoftmaxGradient(op) => softmax::run_gradient(op, inputs),
-        OpKind::LogSoftmax(op) => softmax::run_log_softmax(op, inputs),
-        OpKind::LogSoftmaxGradient(op) => softmax::run_log_softmax_gradient(op, inputs),
-        OpKind::Broadcast(op) => broadcast::run(op, inputs),
-        OpKind::Concat(op) => concat::run(op, inputs),
-        OpKind::Slice(op) => slice::run(op, inputs),
-        OpKind::Pad(op) => pad::run(op, inputs),
-        OpKind::Reshape(op) => reshape::run(op, inputs),
-        OpKind::Transpose(op) => transpose::run(op, inputs),
-        OpKind::Embedding(op) => embedding::run(op, inputs),
-        OpKind::EmbeddingGradient(op) => embedding::run_gradient(op, inputs),
-        OpKind::Reduce(op) => reduce::run(op, inputs),
-        OpKind::ReduceMaxGradient(op) => reduce::run_max_gradient(op, inputs),
-        OpKind::Resize2d(op) => resize2d::run(op, inputs),
-        OpKind::Resize2dGradient(op) => resize2d::run_gradient(op, inputs),
-        OpKind::Upsample2d(op) => upsample2d::run(op, inputs),
-        OpKind::Upsample2dGradient(op) => upsample2d::run_gradient(op, inputs),
-        OpKind::Attention(op) => attention::run(op, inputs),
-        OpKind::AttentionGradient(op) => attention::run_gradient(op, inputs),
-        OpKind::Lstm(op) => lstm::run(op, inputs),
-        OpKind::LstmGradient(op) => lstm::run_gradient(op, inputs),
-        OpKind::Gru(op) => gru::run(op, inputs),
-        OpKind::GruGradient(op) => gru::run_gradient(op, inputs),
-        OpKind::Cast(op) => cast::run(op, inputs),
-        OpKind::NotEqual(op) => not_equal::run(op, inputs),
-        OpKind::CrossEntropy(op) => cross_entropy::run(op, inputs),
-        OpKind::CrossEntropyGradient(op) => cross_entropy::run_gradient(op, inputs),
-        OpKind::Accuracy(op) => cross_entropy::run_accuracy(op, inputs),
-        OpKind::RandomNormal(op) => random_normal::run(op, inputs),
-        OpKind::Fill(op) => fill::run(op, inputs),
-        OpKind::AllFinite(op) => all_finite::run(op, inputs),
-        OpKind::Update(op) => update::run(op, inputs),
-    };
+    let results = of_op!(kind, op => op.run(inputs));
     results.into_iter().zip(outputs).map(|(data, tensor)| Tensor::new(tensor, data)).collect()
+}
+
+/// What an op means, in float64 and plain loops: one implementation in the file of the op's name. An op without one does not compile.
+trait Meaning {
+    /// The contents of the outputs.
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>>;
 }

@@ -2,8 +2,8 @@
 //!
 //! One op has one file of this name at each stage: its attributes and shape rule here in `op/`, its
 //! gradient in `train/src/gradient/`, its meaning in `exec/src/reference/`, its kernel in
-//! `exec/src/kernels/cpu/`. No `match` over [`OpKind`] has a `_` arm, so the compiler names the table
-//! that a new op forgot.
+//! `exec/src/kernels/cpu/`. No `match` over [`OpKind`] has a `_` arm, and [`of_op`](crate::of_op) asks traits of every op, so the
+//! compiler names what a new op forgot.
 
 mod all_finite;
 mod attention;
@@ -128,7 +128,7 @@ pub struct Overwrite {
 
 /// Declares the op table once; every method over all ops is generated from it, so that a new op is one line.
 macro_rules! op_kinds {
-    ($($kind:ident = $name:literal,)*) => {
+    ($dollar:tt $($kind:ident = $name:literal,)*) => {
         /// Everything that can be computed. Attributes, inputs and outputs are documented at each op's struct.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[allow(missing_docs)]
@@ -160,6 +160,17 @@ macro_rules! op_kinds {
             }
         }
 
+        /// Does the same for whichever op a kind is: `of_op!(kind, op => op.run(call))`. Other crates dispatch with it, so that their
+        /// tables of all ops are traits, which a new op must implement.
+        #[macro_export]
+        macro_rules! of_op {
+            ($dollar of:expr, $dollar op:ident => $dollar then:expr) => {
+                match $dollar of {
+                    $($dollar crate::OpKind::$kind($dollar op) => $dollar then,)*
+                }
+            };
+        }
+
         $(impl From<$kind> for OpKind {
             fn from(op: $kind) -> Self {
                 Self::$kind(op)
@@ -169,6 +180,7 @@ macro_rules! op_kinds {
 }
 
 op_kinds! {
+    $
     MatMul = "matmul",
     Conv2d = "conv2d",
     Conv2dFilterGradient = "conv2d_filter_gradient",

@@ -10,6 +10,7 @@ mod header_docs;
 mod machine_paths;
 mod markers;
 mod named_paths;
+mod op_tables;
 mod rust_source;
 mod tree;
 mod unsafe_code;
@@ -53,6 +54,12 @@ fn paths_in_documents_exist() {
 #[test]
 fn nothing_is_left_undone() {
     expect_none(rust_files().flat_map(|file| markers::check(&file.path, &file.text)));
+}
+
+#[test]
+fn tables_name_every_op() {
+    let sources = rust_files().filter(|file| file.path.contains("/src/"));
+    expect_none(sources.flat_map(|file| op_tables::check(&file.path, &file.text)));
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Whether everything is a number, from the definition.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::AllFinite;
 
-pub(super) fn run(_: &AllFinite, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let finite = inputs.iter().all(|input| input.data.iter().all(|x| x.is_finite()));
-    vec![vec![f64::from(u8::from(finite))]]
+impl Meaning for AllFinite {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let finite = inputs.iter().all(|input| input.data.iter().all(|x| x.is_finite()));
+        vec![vec![f64::from(u8::from(finite))]]
+    }
 }

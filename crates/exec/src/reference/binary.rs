@@ -1,15 +1,17 @@
 //! Elementwise functions of two numbers, from their definitions.
 
-use super::Tensor;
 use super::tensor::{flat, indices};
+use super::{Meaning, Tensor};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Binary;
 
-pub(super) fn run(op: &Binary, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [a, b] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let shape = a.shape().broadcast(b.shape()).expect("the shape rule has checked the shapes");
-    let y = indices(&shape).map(|index| apply(*op, stretched(a, &index), stretched(b, &index)));
-    vec![y.collect()]
+impl Meaning for Binary {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [a, b] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let shape = a.shape().broadcast(b.shape()).expect("the shape rule has checked the shapes");
+        let y = indices(&shape).map(|index| apply(*self, stretched(a, &index), stretched(b, &index)));
+        vec![y.collect()]
+    }
 }
 
 fn apply(op: Binary, a: f64, b: f64) -> f64 {

@@ -1,10 +1,12 @@
 //! Stretching, from its definition.
 
-use super::Tensor;
 use super::binary::stretched;
 use super::tensor::indices;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::Broadcast;
 
-pub(super) fn run(op: &Broadcast, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    vec![indices(&op.shape).map(|index| stretched(inputs[0], &index)).collect()]
+impl Meaning for Broadcast {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        vec![indices(&self.shape).map(|index| stretched(inputs[0], &index)).collect()]
+    }
 }

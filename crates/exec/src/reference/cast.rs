@@ -1,17 +1,19 @@
 //! Casts, from their definition. A cast to float32 changes nothing here, where every element is a float64.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::ElementType;
 use plimsoll_graph::op::Cast;
 
-pub(super) fn run(op: &Cast, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let cast = |&x: &f64| match op.to {
-        ElementType::F32 => x,
-        ElementType::F16 => half::f16::from_f32(rounded_to_odd(x)).to_f64(),
-        ElementType::Bf16 => half::bf16::from_f32(rounded_to_odd(x)).to_f64(),
-        ElementType::I32 => f64::from(x as i32),
-    };
-    vec![inputs[0].data.iter().map(cast).collect()]
+impl Meaning for Cast {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let cast = |&x: &f64| match self.to {
+            ElementType::F32 => x,
+            ElementType::F16 => half::f16::from_f32(rounded_to_odd(x)).to_f64(),
+            ElementType::Bf16 => half::bf16::from_f32(rounded_to_odd(x)).to_f64(),
+            ElementType::I32 => f64::from(x as i32),
+        };
+        vec![inputs[0].data.iter().map(cast).collect()]
+    }
 }
 
 /// The float32 next to `x` that is odd in its last bit, unless one is equal to it. Rounding that once more gives what rounding

@@ -1,30 +1,34 @@
 //! Convolution and its filter gradient, from their definitions.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{Conv2d, Conv2dFilterGradient};
 
-pub(super) fn run(op: &Conv2d, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x, filter] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [kh, kw, _, f] = filter.extents();
-    let [n, h, w, c] = x.extents();
-    let [oh, ow] = op.geometry(&x.tensor, [kh, kw]).output;
-    let mut y = vec![0.0; n * oh * ow * f];
-    for_each_product(op, [n, h, w, c], [kh, kw, f], |at| {
-        y[at.output] += x.data[at.image] * filter.data[at.filter];
-    });
-    vec![y]
+impl Meaning for Conv2d {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x, filter] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [kh, kw, _, f] = filter.extents();
+        let [n, h, w, c] = x.extents();
+        let [oh, ow] = self.geometry(&x.tensor, [kh, kw]).output;
+        let mut y = vec![0.0; n * oh * ow * f];
+        for_each_product(self, [n, h, w, c], [kh, kw, f], |at| {
+            y[at.output] += x.data[at.image] * filter.data[at.filter];
+        });
+        vec![y]
+    }
 }
 
-pub(super) fn run_filter_gradient(op: &Conv2dFilterGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [kh, kw] = op.window;
-    let [n, h, w, c] = x.extents();
-    let [.., f] = dy.extents::<4>();
-    let mut dfilter = vec![0.0; kh * kw * (c / op.conv.groups) * f];
-    for_each_product(&op.conv, [n, h, w, c], [kh, kw, f], |at| {
-        dfilter[at.filter] += x.data[at.image] * dy.data[at.output];
-    });
-    vec![dfilter]
+impl Meaning for Conv2dFilterGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [kh, kw] = self.window;
+        let [n, h, w, c] = x.extents();
+        let [.., f] = dy.extents::<4>();
+        let mut dfilter = vec![0.0; kh * kw * (c / self.conv.groups) * f];
+        for_each_product(&self.conv, [n, h, w, c], [kh, kw, f], |at| {
+            dfilter[at.filter] += x.data[at.image] * dy.data[at.output];
+        });
+        vec![dfilter]
+    }
 }
 
 /// Where the three factors of one product of a convolution lie.

@@ -1,33 +1,41 @@
 //! Cross-entropies, their gradient and accuracy, from their definitions.
 
-use super::Tensor;
 use super::softmax::{log_softmax, softmax};
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{Accuracy, CrossEntropy, CrossEntropyGradient, Targets};
 
-pub(super) fn run(op: &CrossEntropy, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    vec![rows(op, predictions, targets).map(|(p, t)| loss(op, p, &t)).collect()]
+impl Meaning for CrossEntropy {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        vec![rows(self, predictions, targets).map(|(p, t)| loss(self, p, &t)).collect()]
+    }
 }
 
-pub(super) fn run_gradient(op: &CrossEntropyGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [predictions, targets, dloss] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let slopes = rows(&op.0, predictions, targets).map(|(p, t)| slope(&op.0, p, &t));
-    let scaled = slopes.zip(&dloss.data).flat_map(|(slope, d)| slope.into_iter().map(move |s| s * d));
-    vec![scaled.collect()]
+impl Meaning for CrossEntropyGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [predictions, targets, dloss] = inputs else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let slopes = rows(&self.0, predictions, targets).map(|(p, t)| slope(&self.0, p, &t));
+        let scaled = slopes.zip(&dloss.data).flat_map(|(slope, d)| slope.into_iter().map(move |s| s * d));
+        vec![scaled.collect()]
+    }
 }
 
-pub(super) fn run_accuracy(op: &Accuracy, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let middle = if op.0.from_logits { 0.0 } else { 0.5 };
-    let right: Vec<bool> = rows(&op.0, predictions, targets)
-        .flat_map(|(p, t)| match op.0.targets {
-            Targets::Sparse | Targets::Categorical => {
-                vec![first_largest(p).is_some_and(|class| first_largest(&t) == Some(class))]
-            }
-            Targets::Binary => p.iter().zip(&t).map(|(p, t)| (*p > middle) == (*t > 0.5)).collect(),
-        })
-        .collect();
-    vec![vec![right.iter().filter(|right| **right).count() as f64 / right.len() as f64]]
+impl Meaning for Accuracy {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let middle = if self.0.from_logits { 0.0 } else { 0.5 };
+        let right: Vec<bool> = rows(&self.0, predictions, targets)
+            .flat_map(|(p, t)| match self.0.targets {
+                Targets::Sparse | Targets::Categorical => {
+                    vec![first_largest(p).is_some_and(|class| first_largest(&t) == Some(class))]
+                }
+                Targets::Binary => p.iter().zip(&t).map(|(p, t)| (*p > middle) == (*t > 0.5)).collect(),
+            })
+            .collect();
+        vec![vec![right.iter().filter(|right| **right).count() as f64 / right.len() as f64]]
+    }
 }
 
 /// Each row of predictions with its row of targets; the number of a class becomes a row that is 1 there.

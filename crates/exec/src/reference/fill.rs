@@ -1,8 +1,10 @@
 //! A constant, from its definition.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::Fill;
 
-pub(super) fn run(op: &Fill, _inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    vec![vec![f64::from(op.value); op.shape.elements()]]
+impl Meaning for Fill {
+    fn run(&self, _: &[&Tensor]) -> Vec<Vec<f64>> {
+        vec![vec![f64::from(self.value); self.shape.elements()]]
+    }
 }

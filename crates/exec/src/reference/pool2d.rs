@@ -1,47 +1,54 @@
 //! Pooling and its gradients, from their definitions.
 
-use super::Tensor;
 use super::conv2d::triples;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{AveragePool2dGradient, Geometry, MaxPool2dGradient, Pool, Pool2d};
 
-pub(super) fn run(op: &Pool2d, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let mut y = Vec::new();
-    for_each_window(&op.geometry(&x.tensor), x.extents(), |window, _| {
-        let elements = window.iter().map(|&i| x.data[i]);
-        y.push(match op.pool {
-            Pool::Max => elements.fold(f64::NEG_INFINITY, f64::max),
-            Pool::Average => elements.sum::<f64>() / window.len().max(1) as f64,
+impl Meaning for Pool2d {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let mut y = Vec::new();
+        for_each_window(&self.geometry(&x.tensor), x.extents(), |window, _| {
+            let elements = window.iter().map(|&i| x.data[i]);
+            y.push(match self.pool {
+                Pool::Max => elements.fold(f64::NEG_INFINITY, f64::max),
+                Pool::Average => elements.sum::<f64>() / window.len().max(1) as f64,
+            });
         });
-    });
-    vec![y]
+        vec![y]
+    }
 }
 
-pub(super) fn run_max_gradient(op: &MaxPool2dGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x, _, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let pool = Pool2d { pool: Pool::Max, window: op.window, sliding: op.sliding };
-    let mut dx = vec![0.0; x.data.len()];
-    for_each_window(&pool.geometry(&x.tensor), x.extents(), |window, output| {
-        let largest = window.iter().map(|&i| x.data[i]).fold(f64::NEG_INFINITY, f64::max);
-        if let Some(&first) = window.iter().find(|&&i| x.data[i] == largest) {
-            dx[first] += dy.data[output];
-        }
-    });
-    vec![dx]
+impl Meaning for MaxPool2dGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x, _, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let pool = Pool2d { pool: Pool::Max, window: self.window, sliding: self.sliding };
+        let mut dx = vec![0.0; x.data.len()];
+        for_each_window(&pool.geometry(&x.tensor), x.extents(), |window, output| {
+            let largest = window.iter().map(|&i| x.data[i]).fold(f64::NEG_INFINITY, f64::max);
+            if let Some(&first) = window.iter().find(|&&i| x.data[i] == largest) {
+                dx[first] += dy.data[output];
+            }
+        });
+        vec![dx]
+    }
 }
 
-pub(super) fn run_average_gradient(op: &AveragePool2dGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [n, _, _, c] = dy.extents();
-    let [h, w] = op.size;
-    let geometry = op.sliding.over(op.size, op.window).expect("the shape rule has checked the shapes");
-    let mut dx = vec![0.0; n * h * w * c];
-    for_each_window(&geometry, [n, h, w, c], |window, output| {
-        for &i in window {
-            dx[i] += dy.data[output] / window.len() as f64;
-        }
-    });
-    vec![dx]
+impl Meaning for AveragePool2dGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [n, _, _, c] = dy.extents();
+        let [h, w] = self.size;
+        let geometry =
+            self.sliding.over(self.size, self.window).expect("the shape rule has checked the shapes");
+        let mut dx = vec![0.0; n * h * w * c];
+        for_each_window(&geometry, [n, h, w, c], |window, output| {
+            for &i in window {
+                dx[i] += dy.data[output] / window.len() as f64;
+            }
+        });
+        vec![dx]
+    }
 }
 
 /// Visits every window of every channel with the positions of its elements inside the image and the position of its result,

@@ -1,39 +1,43 @@
 //! Reductions, from their definitions.
 
-use super::Tensor;
 use super::tensor::{flat, indices};
+use super::{Meaning, Tensor};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{Reduce, ReduceMaxGradient, Reduction};
 
-pub(super) fn run(op: &Reduce, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let groups = groups(x.shape(), &op.axes);
-    let count = x.data.len() as f64 / groups.iter().max().map_or(1.0, |last| (last + 1) as f64);
-    let start = if op.reduction == Reduction::Max { f64::NEG_INFINITY } else { 0.0 };
-    let mut y = vec![start; groups.iter().max().map_or(1, |last| last + 1)];
-    for (x, &group) in x.data.iter().zip(&groups) {
-        match op.reduction {
-            Reduction::Sum => y[group] += x,
-            Reduction::Mean => y[group] += x / count,
-            Reduction::Max => y[group] = y[group].max(*x),
+impl Meaning for Reduce {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let groups = groups(x.shape(), &self.axes);
+        let count = x.data.len() as f64 / groups.iter().max().map_or(1.0, |last| (last + 1) as f64);
+        let start = if self.reduction == Reduction::Max { f64::NEG_INFINITY } else { 0.0 };
+        let mut y = vec![start; groups.iter().max().map_or(1, |last| last + 1)];
+        for (x, &group) in x.data.iter().zip(&groups) {
+            match self.reduction {
+                Reduction::Sum => y[group] += x,
+                Reduction::Mean => y[group] += x / count,
+                Reduction::Max => y[group] = y[group].max(*x),
+            }
         }
+        vec![y]
     }
-    vec![y]
 }
 
-pub(super) fn run_max_gradient(op: &ReduceMaxGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x, y, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let groups = groups(x.shape(), &op.axes);
-    let mut ties = vec![0.0; y.data.len()];
-    for (x, &group) in x.data.iter().zip(&groups) {
-        ties[group] += f64::from(*x == y.data[group]);
+impl Meaning for ReduceMaxGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x, y, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let groups = groups(x.shape(), &self.axes);
+        let mut ties = vec![0.0; y.data.len()];
+        for (x, &group) in x.data.iter().zip(&groups) {
+            ties[group] += f64::from(*x == y.data[group]);
+        }
+        let dx = x
+            .data
+            .iter()
+            .zip(&groups)
+            .map(|(x, &group)| f64::from(*x == y.data[group]) * dy.data[group] / ties[group]);
+        vec![dx.collect()]
     }
-    let dx = x
-        .data
-        .iter()
-        .zip(&groups)
-        .map(|(x, &group)| f64::from(*x == y.data[group]) * dy.data[group] / ties[group]);
-    vec![dx.collect()]
 }
 
 /// For each element, the position in the result that it goes to.

@@ -1,8 +1,10 @@
 //! The same elements under another shape.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::Reshape;
 
-pub(super) fn run(_op: &Reshape, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    vec![inputs[0].data.clone()]
+impl Meaning for Reshape {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        vec![inputs[0].data.clone()]
+    }
 }

@@ -1,28 +1,32 @@
 //! An image at another size, from its definition.
 
-use super::Tensor;
 use super::conv2d::triples;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{Interpolation, Resize2d, Resize2dGradient};
 
-pub(super) fn run(op: &Resize2d, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [n, h, w, c] = x.extents();
-    let mut y = vec![0.0; n * op.size[0] * op.size[1] * c];
-    for_each_share(op.interpolation, [n, c], [h, w], op.size, |old, new, share| {
-        y[new] += share * x.data[old]
-    });
-    vec![y]
+impl Meaning for Resize2d {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [n, h, w, c] = x.extents();
+        let mut y = vec![0.0; n * self.size[0] * self.size[1] * c];
+        for_each_share(self.interpolation, [n, c], [h, w], self.size, |old, new, share| {
+            y[new] += share * x.data[old]
+        });
+        vec![y]
+    }
 }
 
-pub(super) fn run_gradient(op: &Resize2dGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [n, rows, columns, c] = dy.extents();
-    let mut dx = vec![0.0; n * op.size[0] * op.size[1] * c];
-    let sizes = (op.size, [rows, columns]);
-    for_each_share(op.interpolation, [n, c], sizes.0, sizes.1, |old, new, share| {
-        dx[old] += share * dy.data[new]
-    });
-    vec![dx]
+impl Meaning for Resize2dGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [n, rows, columns, c] = dy.extents();
+        let mut dx = vec![0.0; n * self.size[0] * self.size[1] * c];
+        let sizes = (self.size, [rows, columns]);
+        for_each_share(self.interpolation, [n, c], sizes.0, sizes.1, |old, new, share| {
+            dx[old] += share * dy.data[new]
+        });
+        vec![dx]
+    }
 }
 
 /// Visits every pair of an old and a new element with the share the old one has in the new one.

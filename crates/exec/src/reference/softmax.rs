@@ -1,32 +1,40 @@
 //! Softmax and its logarithm, from their definitions.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{LogSoftmax, LogSoftmaxGradient, Softmax, SoftmaxGradient};
 
-pub(super) fn run(_op: &Softmax, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    vec![rows(inputs[0]).flat_map(softmax).collect()]
+impl Meaning for Softmax {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        vec![rows(inputs[0]).flat_map(softmax).collect()]
+    }
 }
 
-/// `dx_i = sum over j of y_j (d_ij - y_i) dy_j`
-pub(super) fn run_gradient(_op: &SoftmaxGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let dx = rows(inputs[0]).zip(rows(inputs[1])).flat_map(|(y, dy)| {
-        let slope = |i: usize, j: usize| y[j] * (f64::from(u8::from(i == j)) - y[i]);
-        (0..y.len()).map(move |i| (0..y.len()).map(|j| slope(i, j) * dy[j]).sum())
-    });
-    vec![dx.collect()]
+impl Meaning for SoftmaxGradient {
+    /// `dx_i = sum over j of y_j (d_ij - y_i) dy_j`
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let dx = rows(inputs[0]).zip(rows(inputs[1])).flat_map(|(y, dy)| {
+            let slope = |i: usize, j: usize| y[j] * (f64::from(u8::from(i == j)) - y[i]);
+            (0..y.len()).map(move |i| (0..y.len()).map(|j| slope(i, j) * dy[j]).sum())
+        });
+        vec![dx.collect()]
+    }
 }
 
-pub(super) fn run_log_softmax(_op: &LogSoftmax, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    vec![rows(inputs[0]).flat_map(log_softmax).collect()]
+impl Meaning for LogSoftmax {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        vec![rows(inputs[0]).flat_map(log_softmax).collect()]
+    }
 }
 
-/// `dx_i = sum over j of (d_ij - e^y_i) dy_j`
-pub(super) fn run_log_softmax_gradient(_op: &LogSoftmaxGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let dx = rows(inputs[0]).zip(rows(inputs[1])).flat_map(|(y, dy)| {
-        let slope = |i: usize, j: usize| f64::from(u8::from(i == j)) - y[i].exp();
-        (0..y.len()).map(move |i| (0..y.len()).map(|j| slope(i, j) * dy[j]).sum())
-    });
-    vec![dx.collect()]
+impl Meaning for LogSoftmaxGradient {
+    /// `dx_i = sum over j of (d_ij - e^y_i) dy_j`
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let dx = rows(inputs[0]).zip(rows(inputs[1])).flat_map(|(y, dy)| {
+            let slope = |i: usize, j: usize| f64::from(u8::from(i == j)) - y[i].exp();
+            (0..y.len()).map(move |i| (0..y.len()).map(|j| slope(i, j) * dy[j]).sum())
+        });
+        vec![dx.collect()]
+    }
 }
 
 pub(super) fn softmax(row: &[f64]) -> Vec<f64> {

@@ -1,21 +1,25 @@
 //! Elementwise functions of one number and their gradients, from their definitions.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{Saved, Unary, UnaryGradient};
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 
-pub(super) fn run(op: &Unary, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    vec![inputs[0].data.iter().map(|&x| function(*op, x)).collect()]
+impl Meaning for Unary {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        vec![inputs[0].data.iter().map(|&x| function(*self, x)).collect()]
+    }
 }
 
-pub(super) fn run_gradient(op: &UnaryGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [saved, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let slope = |saved: f64| match op.0.saved() {
-        Saved::Input => slope_at_input(op.0, saved),
-        Saved::Output => slope_at_output(op.0, saved),
-        Saved::Nothing => constant_slope(op.0),
-    };
-    vec![saved.data.iter().zip(&dy.data).map(|(&saved, dy)| dy * slope(saved)).collect()]
+impl Meaning for UnaryGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [saved, dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let slope = |saved: f64| match self.0.saved() {
+            Saved::Input => slope_at_input(self.0, saved),
+            Saved::Output => slope_at_output(self.0, saved),
+            Saved::Nothing => constant_slope(self.0),
+        };
+        vec![saved.data.iter().zip(&dy.data).map(|(&saved, dy)| dy * slope(saved)).collect()]
+    }
 }
 
 fn function(op: Unary, x: f64) -> f64 {

@@ -1,26 +1,32 @@
 //! The optimizers' update rules, from their definitions.
 
-use super::Tensor;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::Update;
 
-pub(super) fn run(op: &Update, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let (inputs, gate) = inputs.split_at(op.gate());
-    let [parameter, gradient, learning_rate, step, slots @ ..] = inputs else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    if gate.first().is_some_and(|gate| gate.data[0] == 0.0) {
-        return [parameter].into_iter().chain(slots).map(|tensor| tensor.data.clone()).collect();
-    }
-    let mut outputs = vec![Vec::new(); 1 + slots.len()];
-    for i in 0..parameter.data.len() {
-        let old: Vec<f64> = slots.iter().map(|slot| slot.data[i]).collect();
-        let at =
-            At { p: parameter.data[i], g: gradient.data[i], lr: learning_rate.data[0], step: step.data[0] };
-        for (output, new) in outputs.iter_mut().zip(at.updated(*op, &old)) {
-            output.push(new);
+impl Meaning for Update {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let (inputs, gate) = inputs.split_at(self.gate());
+        let [parameter, gradient, learning_rate, step, slots @ ..] = inputs else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        if gate.first().is_some_and(|gate| gate.data[0] == 0.0) {
+            return [parameter].into_iter().chain(slots).map(|tensor| tensor.data.clone()).collect();
         }
+        let mut outputs = vec![Vec::new(); 1 + slots.len()];
+        for i in 0..parameter.data.len() {
+            let old: Vec<f64> = slots.iter().map(|slot| slot.data[i]).collect();
+            let at = At {
+                p: parameter.data[i],
+                g: gradient.data[i],
+                lr: learning_rate.data[0],
+                step: step.data[0],
+            };
+            for (output, new) in outputs.iter_mut().zip(at.updated(*self, &old)) {
+                output.push(new);
+            }
+        }
+        outputs
     }
-    outputs
 }
 
 /// One element of a parameter.

@@ -1,24 +1,28 @@
 //! Enlarging an image, from its definition.
 
-use super::Tensor;
 use super::conv2d::triples;
+use super::{Meaning, Tensor};
 use plimsoll_graph::op::{Interpolation, Upsample2d, Upsample2dGradient};
 
-pub(super) fn run(op: &Upsample2d, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [n, h, w, c] = x.extents();
-    let mut y = vec![0.0; x.data.len() * op.factor[0] * op.factor[1]];
-    for_each_share(op, [n, h, w, c], |image, output, share| y[output] += share * x.data[image]);
-    vec![y]
+impl Meaning for Upsample2d {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [n, h, w, c] = x.extents();
+        let mut y = vec![0.0; x.data.len() * self.factor[0] * self.factor[1]];
+        for_each_share(self, [n, h, w, c], |image, output, share| y[output] += share * x.data[image]);
+        vec![y]
+    }
 }
 
-pub(super) fn run_gradient(op: &Upsample2dGradient, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-    let [dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
-    let [n, rows, columns, c] = dy.extents();
-    let [h, w] = [rows / op.0.factor[0], columns / op.0.factor[1]];
-    let mut dx = vec![0.0; n * h * w * c];
-    for_each_share(&op.0, [n, h, w, c], |image, output, share| dx[image] += share * dy.data[output]);
-    vec![dx]
+impl Meaning for Upsample2dGradient {
+    fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
+        let [dy] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [n, rows, columns, c] = dy.extents();
+        let [h, w] = [rows / self.0.factor[0], columns / self.0.factor[1]];
+        let mut dx = vec![0.0; n * h * w * c];
+        for_each_share(&self.0, [n, h, w, c], |image, output, share| dx[image] += share * dy.data[output]);
+        vec![dx]
+    }
 }
 
 /// Visits every pair of an old and a new element with the share the old one has in the new one.

@@ -178,11 +178,14 @@ fn of_product(left: &TensorType, transposed: bool) -> Class {
 /// How the filter of a convolution, or of a gradient of one, moves over its images; none for other ops.
 pub(super) fn geometry(kind: &OpKind, inputs: &[TensorType]) -> Option<(Conv2d, Geometry)> {
     let side = |tensor: &TensorType, first: usize| [tensor.shape[first], tensor.shape[first + 1]];
-    let (conv, size, window) = match kind {
-        OpKind::Conv2d(conv) => (*conv, side(&inputs[0], 1), side(&inputs[1], 0)),
-        OpKind::TransposedConv2d(op) => (op.conv, op.size, side(&inputs[1], 0)),
-        OpKind::Conv2dFilterGradient(op) => (op.conv, side(&inputs[0], 1), op.window),
-        _ => return None,
+    let (conv, size, window) = if let OpKind::Conv2d(conv) = kind {
+        (*conv, side(&inputs[0], 1), side(&inputs[1], 0))
+    } else if let OpKind::TransposedConv2d(op) = kind {
+        (op.conv, op.size, side(&inputs[1], 0))
+    } else if let OpKind::Conv2dFilterGradient(op) = kind {
+        (op.conv, side(&inputs[0], 1), op.window)
+    } else {
+        return None;
     };
     Some((conv, conv.sliding.over(size, window).expect("the shape rule has accepted these types")))
 }

@@ -50,13 +50,12 @@ impl Effort {
 
 /// By how much a product's flops grow because its last vector of columns is not full.
 fn waste(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
-    let columns = match kind {
-        OpKind::MatMul(_) | OpKind::Conv2d(_) | OpKind::Conv2dFilterGradient(_) => outputs[0].shape.last(),
-        OpKind::TransposedConv2d(_) => outputs[0].shape.last(),
-        _ => return 1.0,
+    let groups = match geometry(kind, inputs) {
+        Some((conv, _)) => conv.groups,
+        None if matches!(kind, OpKind::MatMul(_)) => 1,
+        None => return 1.0,
     };
-    let groups = geometry(kind, inputs).map_or(1, |(conv, _)| conv.groups);
-    let columns = (columns / groups).max(1) as u64;
+    let columns = (outputs[0].shape.last() / groups).max(1) as u64;
     columns.next_multiple_of(LANES) as f64 / columns as f64
 }
 

@@ -90,11 +90,15 @@ fn fill(executor: &mut Executor, limit: usize) {
 
 /// How many rows or classes there are to point at.
 fn index_limit(specimen: &Specimen) -> usize {
-    match &specimen.kind {
-        OpKind::Embedding(_) => specimen.inputs[0].shape[0],
-        OpKind::EmbeddingGradient(op) => op.rows,
-        OpKind::CrossEntropy(_) | OpKind::CrossEntropyGradient(_) => specimen.inputs[0].shape.last(),
-        _ => 2,
+    let kind = &specimen.kind;
+    if let OpKind::EmbeddingGradient(op) = kind {
+        op.rows
+    } else if matches!(kind, OpKind::Embedding(_)) {
+        specimen.inputs[0].shape[0]
+    } else if matches!(kind, OpKind::CrossEntropy(_) | OpKind::CrossEntropyGradient(_)) {
+        specimen.inputs[0].shape.last()
+    } else {
+        2
     }
 }
 

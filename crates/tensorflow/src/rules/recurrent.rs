@@ -252,11 +252,14 @@ fn projection(at: &Lowering<'_>, op: &Op) -> Vec<OpId> {
     let mut value = op.inputs[0];
     while let Some(id) = producer(at, value) {
         ops.push(id);
-        match at.graph.op(id).kind {
-            OpKind::MatMul(_) => return ops,
-            OpKind::BiasAdd(_) => value = at.graph.op(id).inputs[0],
-            _ => break,
+        let before = at.graph.op(id);
+        if matches!(before.kind, OpKind::MatMul(_)) {
+            return ops;
         }
+        if !matches!(before.kind, OpKind::BiasAdd(_)) {
+            break;
+        }
+        value = before.inputs[0];
     }
     Vec::new()
 }

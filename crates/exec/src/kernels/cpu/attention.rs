@@ -7,7 +7,7 @@
 
 use super::exponential::exp;
 use super::gemm::{Accumulate, Matrix, MatrixMut, gemm};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use crate::kernels::Input;
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{Attention, AttentionGradient};
@@ -16,69 +16,74 @@ use std::ops::Range;
 /// How many positions one task takes at a time.
 const BLOCK: usize = 64;
 
-/// `dk` and `dv` are written last, and each block of them needs only its own keys and values.
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(1, 1), (2, 2)];
-
-pub(super) fn run(op: &Attention, call: Call<'_>) -> Result<(), KernelError> {
-    let ([q, k, v, mask @ ..], [y, log_sum]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let sizes = Sizes::new(q.shape(), v.shape());
-    let log_sum = log_sum.f32();
-    let pass = Pass { op, sizes, q: q.f32(), mask: mask.first().map(Input::f32) };
-    let (k, v) = (k.f32(), v.f32());
-    let blocks = Blocks { length: sizes.t, widths: [sizes.h * sizes.e, sizes.h] };
-    let per_thread = sizes.scores();
-    blocks.walk([y.f32(), log_sum], call.scratch, per_thread, &|queries, [y, log_sum], scores| {
-        pass.attend(queries, k, v, y, log_sum, scores);
-    });
-    // Tasks have written the logarithms as [n, t, h], one piece a task; the result is [n, h, t].
-    for image in log_sum.chunks_exact_mut((sizes.t * sizes.h).max(1)) {
-        let copy = &mut call.scratch[..image.len()];
-        copy.copy_from_slice(image);
-        for (index, value) in image.iter_mut().enumerate() {
-            *value = copy[index % sizes.t * sizes.h + index / sizes.t];
+impl CpuKernel for Attention {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([q, k, v, mask @ ..], [y, log_sum]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let sizes = Sizes::new(q.shape(), v.shape());
+        let log_sum = log_sum.f32();
+        let pass = Pass { op: self, sizes, q: q.f32(), mask: mask.first().map(Input::f32) };
+        let (k, v) = (k.f32(), v.f32());
+        let blocks = Blocks { length: sizes.t, widths: [sizes.h * sizes.e, sizes.h] };
+        let per_thread = sizes.scores();
+        blocks.walk([y.f32(), log_sum], call.scratch, per_thread, &|queries, [y, log_sum], scores| {
+            pass.attend(queries, k, v, y, log_sum, scores);
+        });
+        // Tasks have written the logarithms as [n, t, h], one piece a task; the result is [n, h, t].
+        for image in log_sum.chunks_exact_mut((sizes.t * sizes.h).max(1)) {
+            let copy = &mut call.scratch[..image.len()];
+            copy.copy_from_slice(image);
+            for (index, value) in image.iter_mut().enumerate() {
+                *value = copy[index % sizes.t * sizes.h + index / sizes.t];
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let sizes = Sizes::new(&types.inputs[0].shape, &types.inputs[2].shape);
+        (types.threads * sizes.scores()).max(sizes.t * sizes.h)
+    }
 }
 
-pub(super) fn scratch(_op: &Attention, types: Types<'_>) -> usize {
-    let sizes = Sizes::new(&types.inputs[0].shape, &types.inputs[2].shape);
-    (types.threads * sizes.scores()).max(sizes.t * sizes.h)
-}
+impl CpuKernel for AttentionGradient {
+    /// `dk` and `dv` are written last, and each block of them needs only its own keys and values.
+    const IN_PLACE: &[(usize, usize)] = &[(1, 1), (2, 2)];
 
-pub(super) fn run_gradient(op: &AttentionGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([q, k, v, y, log_sum, dy, mask @ ..], [dq, dk, dv]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let sizes = Sizes::new(q.shape(), v.shape());
-    let pass = Pass { op: &op.0, sizes, q: q.f32(), mask: mask.first().map(Input::f32) };
-    let saved = Saved { y: y.f32(), log_sum: log_sum.f32(), dy: dy.f32() };
-    let (dk, dv) = (dk.f32(), dv.f32());
-    // From here on keys and values are read from where their gradients will stand.
-    for (input, output) in [(k, &mut *dk), (v, &mut *dv)] {
-        if input.replaced_by().is_none() {
-            output.copy_from_slice(input.f32());
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([q, k, v, y, log_sum, dy, mask @ ..], [dq, dk, dv]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let sizes = Sizes::new(q.shape(), v.shape());
+        let pass = Pass { op: &self.0, sizes, q: q.f32(), mask: mask.first().map(Input::f32) };
+        let saved = Saved { y: y.f32(), log_sum: log_sum.f32(), dy: dy.f32() };
+        let (dk, dv) = (dk.f32(), dv.f32());
+        // From here on keys and values are read from where their gradients will stand.
+        for (input, output) in [(k, &mut *dk), (v, &mut *dv)] {
+            if input.replaced_by().is_none() {
+                output.copy_from_slice(input.f32());
+            }
         }
+        let (delta, scratch) = call.scratch.split_at_mut(sizes.n * sizes.t * sizes.h);
+        let per_thread = 2 * sizes.scores();
+        let queries = Blocks { length: sizes.t, widths: [sizes.h * sizes.d, sizes.h] };
+        let (k, v) = (&*dk, &*dv);
+        queries.walk([dq.f32(), &mut *delta], scratch, per_thread, &|queries, [dq, delta], scratch| {
+            pass.query_gradient(&saved, queries, [k, v], [dq, delta], scratch);
+        });
+        let (keys, delta) =
+            (Blocks { length: sizes.s, widths: [sizes.h * sizes.d, sizes.h * sizes.e] }, &*delta);
+        keys.walk([dk, dv], scratch, per_thread, &|keys, [dk, dv], scratch| {
+            pass.key_gradient(&saved, delta, keys, [dk, dv], scratch);
+        });
+        Ok(())
     }
-    let (delta, scratch) = call.scratch.split_at_mut(sizes.n * sizes.t * sizes.h);
-    let per_thread = 2 * sizes.scores();
-    let queries = Blocks { length: sizes.t, widths: [sizes.h * sizes.d, sizes.h] };
-    let (k, v) = (&*dk, &*dv);
-    queries.walk([dq.f32(), &mut *delta], scratch, per_thread, &|queries, [dq, delta], scratch| {
-        pass.query_gradient(&saved, queries, [k, v], [dq, delta], scratch);
-    });
-    let (keys, delta) = (Blocks { length: sizes.s, widths: [sizes.h * sizes.d, sizes.h * sizes.e] }, &*delta);
-    keys.walk([dk, dv], scratch, per_thread, &|keys, [dk, dv], scratch| {
-        pass.key_gradient(&saved, delta, keys, [dk, dv], scratch);
-    });
-    Ok(())
-}
 
-pub(super) fn scratch_gradient(_op: &AttentionGradient, types: Types<'_>) -> usize {
-    let sizes = Sizes::new(&types.inputs[0].shape, &types.inputs[2].shape);
-    sizes.n * sizes.t * sizes.h + types.threads * 2 * sizes.scores()
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let sizes = Sizes::new(&types.inputs[0].shape, &types.inputs[2].shape);
+        sizes.n * sizes.t * sizes.h + types.threads * 2 * sizes.scores()
+    }
 }
 
 /// The extents, named as at the op.

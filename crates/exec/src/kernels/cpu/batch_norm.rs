@@ -5,7 +5,7 @@
 
 use super::wide::wide;
 use super::workers::rows_per_piece;
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{BatchNorm, BatchNormGradient, BatchNormInference};
 use rayon::prelude::*;
@@ -18,101 +18,107 @@ const RUN: usize = 32;
 /// At most so many blocks make partial statistics.
 const BLOCKS: usize = 64;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for BatchNorm {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) const IN_PLACE_INFERENCE: &[(usize, usize)] = &[(0, 0)];
-
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0), (4, 0)];
-
-pub(super) fn run(op: &BatchNorm, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, gamma, beta], [y, mean, variance]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let (rows, c) = (x.shape().rows(), x.shape().last());
-    let block = block_rows(rows, c);
-    let (partials, scale) = call.scratch.split_at_mut(blocks(rows, c) * 2 * c);
-    let x = x.replaced_by().is_none().then(|| x.f32());
-    let source = x.unwrap_or(y.f32());
-    partials.par_chunks_mut((2 * c).max(1)).zip(source.par_chunks((block * c).max(1))).for_each(
-        |(partial, x)| {
-            let (mean, squares) = partial.split_at_mut(c);
-            for_each_lanes(c, |lanes| {
-                let (mean, squares) = (&mut mean[lanes.clone()], &mut squares[lanes.clone()]);
-                moments(x, c, lanes, mean, squares);
-            });
-        },
-    );
-    combine_moments(partials, rows, block, mean.f32(), variance.f32());
-    inverse_deviations(variance.f32(), op.epsilon, scale);
-    scale.iter_mut().zip(gamma.f32()).for_each(|(scale, gamma)| *scale *= gamma);
-    normalize(y.f32(), x, mean.f32(), scale, beta.f32());
-    Ok(())
-}
-
-pub(super) fn scratch(_op: &BatchNorm, types: Types<'_>) -> usize {
-    partials(&types.inputs[0].shape) + types.inputs[0].shape.last()
-}
-
-pub(super) fn run_inference(op: &BatchNormInference, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, gamma, beta, mean, variance], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let x = x.replaced_by().is_none().then(|| x.f32());
-    let scale = call.scratch;
-    inverse_deviations(variance.f32(), op.epsilon, scale);
-    scale.iter_mut().zip(gamma.f32()).for_each(|(scale, gamma)| *scale *= gamma);
-    normalize(y.f32(), x, mean.f32(), scale, beta.f32());
-    Ok(())
-}
-
-pub(super) fn scratch_inference(_op: &BatchNormInference, types: Types<'_>) -> usize {
-    types.inputs[0].shape.last()
-}
-
-pub(super) fn run_gradient(op: &BatchNormGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, gamma, mean, variance, dy], [dx, dgamma, dbeta]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let (rows, c) = (x.shape().rows(), x.shape().last());
-    let piece = (block_rows(rows, c) * c).max(1);
-    let (partials, rest) = call.scratch.split_at_mut(blocks(rows, c) * 2 * c);
-    let (inverse, rest) = rest.split_at_mut(c);
-    let (slope, offset) = rest.split_at_mut(c);
-    let x = x.replaced_by().is_none().then(|| x.f32());
-    let dy = dy.replaced_by().is_none().then(|| dy.f32());
-    let (gamma, mean) = (gamma.f32(), mean.f32());
-    let (dgamma, dbeta) = (dgamma.f32(), dbeta.f32());
-    inverse_deviations(variance.f32(), op.epsilon, inverse);
-    let replaced: &[f32] = dx.f32();
-    let (all_x, all_dy) = (x.unwrap_or(replaced), dy.unwrap_or(replaced));
-    let pieces = all_x.par_chunks(piece).zip(all_dy.par_chunks(piece));
-    partials.par_chunks_mut((2 * c).max(1)).zip(pieces).for_each(|(partial, (x, dy))| {
-        let (sums, products) = partial.split_at_mut(c);
-        for_each_lanes(c, |lanes| {
-            let (sums, products) = (&mut sums[lanes.clone()], &mut products[lanes.clone()]);
-            gradient_sums(x, dy, &mean[lanes.clone()], c, lanes, sums, products);
-        });
-    });
-    add_up(partials, dbeta, dgamma);
-    let share = 1.0 / rows as f32;
-    for channel in 0..c {
-        dgamma[channel] *= inverse[channel];
-        offset[channel] = dbeta[channel] * share;
-        slope[channel] = dgamma[channel] * inverse[channel] * share;
-        inverse[channel] *= gamma[channel];
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, gamma, beta], [y, mean, variance]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let (rows, c) = (x.shape().rows(), x.shape().last());
+        let block = block_rows(rows, c);
+        let (partials, scale) = call.scratch.split_at_mut(blocks(rows, c) * 2 * c);
+        let x = x.replaced_by().is_none().then(|| x.f32());
+        let source = x.unwrap_or(y.f32());
+        partials.par_chunks_mut((2 * c).max(1)).zip(source.par_chunks((block * c).max(1))).for_each(
+            |(partial, x)| {
+                let (mean, squares) = partial.split_at_mut(c);
+                for_each_lanes(c, |lanes| {
+                    let (mean, squares) = (&mut mean[lanes.clone()], &mut squares[lanes.clone()]);
+                    moments(x, c, lanes, mean, squares);
+                });
+            },
+        );
+        combine_moments(partials, rows, block, mean.f32(), variance.f32());
+        inverse_deviations(variance.f32(), self.epsilon, scale);
+        scale.iter_mut().zip(gamma.f32()).for_each(|(scale, gamma)| *scale *= gamma);
+        normalize(y.f32(), x, mean.f32(), scale, beta.f32());
+        Ok(())
     }
-    let line = Line { mean, offset, slope, scale: inverse };
-    let piece = (rows_per_piece(c) * c).max(1);
-    dx.f32().par_chunks_mut(piece).enumerate().for_each(|(index, dx)| {
-        let rows = index * piece..index * piece + dx.len();
-        let (x, dy) = (x.map(|x| &x[rows.clone()]), dy.map(|dy| &dy[rows.clone()]));
-        line.apply(dx, x, dy);
-    });
-    Ok(())
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        partials(&types.inputs[0].shape) + types.inputs[0].shape.last()
+    }
 }
 
-pub(super) fn scratch_gradient(_op: &BatchNormGradient, types: Types<'_>) -> usize {
-    partials(&types.inputs[0].shape) + 3 * types.inputs[0].shape.last()
+impl CpuKernel for BatchNormInference {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, gamma, beta, mean, variance], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let x = x.replaced_by().is_none().then(|| x.f32());
+        let scale = call.scratch;
+        inverse_deviations(variance.f32(), self.epsilon, scale);
+        scale.iter_mut().zip(gamma.f32()).for_each(|(scale, gamma)| *scale *= gamma);
+        normalize(y.f32(), x, mean.f32(), scale, beta.f32());
+        Ok(())
+    }
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        types.inputs[0].shape.last()
+    }
+}
+
+impl CpuKernel for BatchNormGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0), (4, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, gamma, mean, variance, dy], [dx, dgamma, dbeta]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let (rows, c) = (x.shape().rows(), x.shape().last());
+        let piece = (block_rows(rows, c) * c).max(1);
+        let (partials, rest) = call.scratch.split_at_mut(blocks(rows, c) * 2 * c);
+        let (inverse, rest) = rest.split_at_mut(c);
+        let (slope, offset) = rest.split_at_mut(c);
+        let x = x.replaced_by().is_none().then(|| x.f32());
+        let dy = dy.replaced_by().is_none().then(|| dy.f32());
+        let (gamma, mean) = (gamma.f32(), mean.f32());
+        let (dgamma, dbeta) = (dgamma.f32(), dbeta.f32());
+        inverse_deviations(variance.f32(), self.epsilon, inverse);
+        let replaced: &[f32] = dx.f32();
+        let (all_x, all_dy) = (x.unwrap_or(replaced), dy.unwrap_or(replaced));
+        let pieces = all_x.par_chunks(piece).zip(all_dy.par_chunks(piece));
+        partials.par_chunks_mut((2 * c).max(1)).zip(pieces).for_each(|(partial, (x, dy))| {
+            let (sums, products) = partial.split_at_mut(c);
+            for_each_lanes(c, |lanes| {
+                let (sums, products) = (&mut sums[lanes.clone()], &mut products[lanes.clone()]);
+                gradient_sums(x, dy, &mean[lanes.clone()], c, lanes, sums, products);
+            });
+        });
+        add_up(partials, dbeta, dgamma);
+        let share = 1.0 / rows as f32;
+        for channel in 0..c {
+            dgamma[channel] *= inverse[channel];
+            offset[channel] = dbeta[channel] * share;
+            slope[channel] = dgamma[channel] * inverse[channel] * share;
+            inverse[channel] *= gamma[channel];
+        }
+        let line = Line { mean, offset, slope, scale: inverse };
+        let piece = (rows_per_piece(c) * c).max(1);
+        dx.f32().par_chunks_mut(piece).enumerate().for_each(|(index, dx)| {
+            let rows = index * piece..index * piece + dx.len();
+            let (x, dy) = (x.map(|x| &x[rows.clone()]), dy.map(|dy| &dy[rows.clone()]));
+            line.apply(dx, x, dy);
+        });
+        Ok(())
+    }
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        partials(&types.inputs[0].shape) + 3 * types.inputs[0].shape.last()
+    }
 }
 
 /// The floats of all partial statistics: two a block and channel.

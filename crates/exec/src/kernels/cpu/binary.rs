@@ -2,23 +2,25 @@
 
 use super::elementwise::{Side, by_pieces, combine};
 use super::runs::{Runs, segments};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::op::Binary;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
+impl CpuKernel for Binary {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
 
-pub(super) fn run(op: &Binary, call: Call<'_>) -> Result<(), KernelError> {
-    match op {
-        Binary::Add => apply(call, |a, b| a + b),
-        Binary::Subtract => apply(call, |a, b| a - b),
-        Binary::Multiply => apply(call, |a, b| a * b),
-        Binary::Divide => apply(call, |a, b| a / b),
-        Binary::Maximum => apply(call, f32::max),
-        Binary::Minimum => apply(call, f32::min),
-        Binary::GreaterEqual => apply(call, |a, b| f32::from(a >= b)),
-        Binary::Less => apply(call, |a, b| f32::from(a < b)),
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        match self {
+            Binary::Add => apply(call, |a, b| a + b),
+            Binary::Subtract => apply(call, |a, b| a - b),
+            Binary::Multiply => apply(call, |a, b| a * b),
+            Binary::Divide => apply(call, |a, b| a / b),
+            Binary::Maximum => apply(call, f32::max),
+            Binary::Minimum => apply(call, f32::min),
+            Binary::GreaterEqual => apply(call, |a, b| f32::from(a >= b)),
+            Binary::Less => apply(call, |a, b| f32::from(a < b)),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Equal shapes make one long row, as does a scalar on either side; everything else makes many.

@@ -3,17 +3,19 @@
 use super::copying::{Element, Movement, copy_rows, move_elements};
 use super::elementwise::PIECE;
 use super::runs::{Runs, segments};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Broadcast;
 use rayon::prelude::*;
 
-/// Of the same size only if nothing is stretched.
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for Broadcast {
+    /// Of the same size only if nothing is stretched.
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) fn run(op: &Broadcast, call: Call<'_>) -> Result<(), KernelError> {
-    move_elements(op, &call.inputs[0], &mut call.outputs[0]);
-    Ok(())
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        move_elements(self, &call.inputs[0], &mut call.outputs[0]);
+        Ok(())
+    }
 }
 
 impl Movement for Broadcast {

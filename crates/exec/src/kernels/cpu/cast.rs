@@ -1,44 +1,46 @@
 //! The CPU kernels of casts. Elements of the same size can be cast in place: the output then holds the bits of the argument.
 
 use super::elementwise::PIECE;
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use crate::kernels::{Input, Output};
 use half::f16;
 use plimsoll_graph::ElementType;
 use plimsoll_graph::op::Cast;
 use rayon::prelude::*;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for Cast {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) fn run(op: &Cast, call: Call<'_>) -> Result<(), KernelError> {
-    use ElementType::{Bf16, F16, F32, I32};
-    let ([x], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    match (x.tensor().element, op.to) {
-        (F32, F32) => floats_to_floats(x, y, |x| x),
-        (I32, F32) => match x.replaced_by() {
-            Some(_) => floats_to_floats(x, y, |bits| bits.to_bits().cast_signed() as f32),
-            None => convert(x.i32(), y.f32(), |x| x as f32),
-        },
-        (F16, F32) => convert(x.bits16(), y.f32(), f32_from_f16),
-        (Bf16, F32) => convert(x.bits16(), y.f32(), f32_from_bf16),
-        (I32, I32) => ints_to_ints(x, y, |x| x),
-        (F32, I32) => match x.replaced_by() {
-            Some(_) => ints_to_ints(x, y, |bits| f32::from_bits(bits.cast_unsigned()) as i32),
-            None => convert(x.f32(), y.i32(), |x| x as i32),
-        },
-        (F16, I32) => convert(x.bits16(), y.i32(), |x| f32_from_f16(x) as i32),
-        (Bf16, I32) => convert(x.bits16(), y.i32(), |x| f32_from_bf16(x) as i32),
-        (F32, F16) => convert(x.f32(), y.bits16(), f16_from_f32),
-        (F32, Bf16) => convert(x.f32(), y.bits16(), bf16_from_f32),
-        (I32, F16) => convert(x.i32(), y.bits16(), |x| f16_from_f32(f32_with_mark(x))),
-        (I32, Bf16) => convert(x.i32(), y.bits16(), |x| bf16_from_f32(f32_with_mark(x))),
-        (F16, F16) | (Bf16, Bf16) => halves_to_halves(x, y, |x| x),
-        (F16, Bf16) => halves_to_halves(x, y, |x| bf16_from_f32(f32_from_f16(x))),
-        (Bf16, F16) => halves_to_halves(x, y, |x| f16_from_f32(f32_from_bf16(x))),
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        use ElementType::{Bf16, F16, F32, I32};
+        let ([x], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        match (x.tensor().element, self.to) {
+            (F32, F32) => floats_to_floats(x, y, |x| x),
+            (I32, F32) => match x.replaced_by() {
+                Some(_) => floats_to_floats(x, y, |bits| bits.to_bits().cast_signed() as f32),
+                None => convert(x.i32(), y.f32(), |x| x as f32),
+            },
+            (F16, F32) => convert(x.bits16(), y.f32(), f32_from_f16),
+            (Bf16, F32) => convert(x.bits16(), y.f32(), f32_from_bf16),
+            (I32, I32) => ints_to_ints(x, y, |x| x),
+            (F32, I32) => match x.replaced_by() {
+                Some(_) => ints_to_ints(x, y, |bits| f32::from_bits(bits.cast_unsigned()) as i32),
+                None => convert(x.f32(), y.i32(), |x| x as i32),
+            },
+            (F16, I32) => convert(x.bits16(), y.i32(), |x| f32_from_f16(x) as i32),
+            (Bf16, I32) => convert(x.bits16(), y.i32(), |x| f32_from_bf16(x) as i32),
+            (F32, F16) => convert(x.f32(), y.bits16(), f16_from_f32),
+            (F32, Bf16) => convert(x.f32(), y.bits16(), bf16_from_f32),
+            (I32, F16) => convert(x.i32(), y.bits16(), |x| f16_from_f32(f32_with_mark(x))),
+            (I32, Bf16) => convert(x.i32(), y.bits16(), |x| bf16_from_f32(f32_with_mark(x))),
+            (F16, F16) | (Bf16, Bf16) => halves_to_halves(x, y, |x| x),
+            (F16, Bf16) => halves_to_halves(x, y, |x| bf16_from_f32(f32_from_f16(x))),
+            (Bf16, F16) => halves_to_halves(x, y, |x| f16_from_f32(f32_from_bf16(x))),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn floats_to_floats(x: &Input, y: &mut Output, f: impl Fn(f32) -> f32 + Sync) {

@@ -2,21 +2,23 @@
 
 use super::copying::{Element, Movement, move_elements};
 use super::elementwise::PIECE;
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Concat;
 use rayon::prelude::*;
 
-/// Of the same size only if nothing else is joined to it.
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for Concat {
+    /// Of the same size only if nothing else is joined to it.
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) fn run(op: &Concat, call: Call<'_>) -> Result<(), KernelError> {
-    let mut before = 0;
-    for input in call.inputs {
-        move_elements(&Part { axis: op.axis, before }, input, &mut call.outputs[0]);
-        before += row_length(op.axis, input.shape());
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let mut before = 0;
+        for input in call.inputs {
+            move_elements(&Part { axis: self.axis, before }, input, &mut call.outputs[0]);
+            before += row_length(self.axis, input.shape());
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// One of the tensors that are joined. A row is what lies behind one index of the axes before the joined one.

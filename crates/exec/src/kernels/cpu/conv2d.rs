@@ -3,7 +3,7 @@
 use super::gemm::{Accumulate, Matrix, MatrixMut, gemm, parallel_gemm};
 use super::patches::{Patches, is_pointwise};
 use super::workers::{add_partials, even_pieces, for_each};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use plimsoll_graph::op::{Conv2d, Conv2dFilterGradient};
 use plimsoll_graph::{Shape, TensorType};
 use std::ops::Range;
@@ -18,35 +18,37 @@ const PARTIALS: usize = 1 << 20;
 /// Fewer rows of a filter gradient make slow products.
 const LEAST_ROWS: usize = 64;
 
-pub(super) fn run(op: &Conv2d, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, filter], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let patches = patches(op, x.f32(), x.tensor(), window(filter.shape()));
-    let (f, pixels) = (y.shape().last(), y.shape().rows());
-    let width = patches.width();
-    let filter = Matrix::new(filter.f32(), width, f);
-    if is_pointwise(&patches.geometry) && op.groups == 1 {
-        let images = Matrix::new(patches.images, pixels, width);
-        parallel_gemm(images, filter, MatrixMut::new(y.f32(), pixels, f), Accumulate::No);
-        return Ok(());
+impl CpuKernel for Conv2d {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, filter], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let patches = patches(self, x.f32(), x.tensor(), window(filter.shape()));
+        let (f, pixels) = (y.shape().last(), y.shape().rows());
+        let width = patches.width();
+        let filter = Matrix::new(filter.f32(), width, f);
+        if is_pointwise(&patches.geometry) && self.groups == 1 {
+            let images = Matrix::new(patches.images, pixels, width);
+            parallel_gemm(images, filter, MatrixMut::new(y.f32(), pixels, f), Accumulate::No);
+            return Ok(());
+        }
+        let [tile, block] = tile_extents(pixels, width);
+        let tiles = y.f32().chunks_mut((tile * f).max(1)).enumerate();
+        for_each(tiles, call.scratch, tile * block, |(index, y), buffer| {
+            let first = index * tile;
+            convolve(self, &patches, filter, first..first + y.len() / f, y, buffer);
+        });
+        Ok(())
     }
-    let [tile, block] = tile_extents(pixels, width);
-    let tiles = y.f32().chunks_mut((tile * f).max(1)).enumerate();
-    for_each(tiles, call.scratch, tile * block, |(index, y), buffer| {
-        let first = index * tile;
-        convolve(op, &patches, filter, first..first + y.len() / f, y, buffer);
-    });
-    Ok(())
-}
 
-pub(super) fn scratch(op: &Conv2d, types: Types<'_>) -> usize {
-    let (x, filter) = (&types.inputs[0], &types.inputs[1].shape);
-    let patches = patches(op, &[], x, window(filter));
-    let [tile, block] = tile_extents(types.outputs[0].shape.rows(), patches.width());
-    match is_pointwise(&patches.geometry) && op.groups == 1 {
-        true => 0,
-        false => types.threads * tile * block,
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let (x, filter) = (&types.inputs[0], &types.inputs[1].shape);
+        let patches = patches(self, &[], x, window(filter));
+        let [tile, block] = tile_extents(types.outputs[0].shape.rows(), patches.width());
+        match is_pointwise(&patches.geometry) && self.groups == 1 {
+            true => 0,
+            false => types.threads * tile * block,
+        }
     }
 }
 
@@ -75,32 +77,34 @@ fn convolve(
     }
 }
 
-pub(super) fn run_filter_gradient(op: &Conv2dFilterGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, dy], [dfilter]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let patches = patches(&op.conv, x.f32(), x.tensor(), op.window);
-    let (f, pixels) = (dy.shape().last(), dy.shape().rows());
-    let cut = GradientCut::new(&patches, pixels, f);
-    let (partials, buffers) = call.scratch.split_at_mut((cut.parts - 1) * patches.width() * f);
-    let gradient = Gradient { patches, dy: dy.f32(), pixels, f, groups: op.conv.groups, cut };
-    // The first partial sum is the result itself.
-    let sums = std::iter::once(dfilter.f32()).chain(partials.chunks_mut((patches.width() * f).max(1)));
-    let blocks = sums.enumerate().flat_map(|(part, sum)| {
-        sum.chunks_mut((cut.block * f).max(1)).enumerate().map(move |(block, rows)| (part, block, rows))
-    });
-    for_each(blocks, buffers, cut.buffer, |(part, block, rows), buffer| {
-        gradient.accumulate(part, block, rows, buffer);
-    });
-    add_partials(dfilter.f32(), partials);
-    Ok(())
-}
+impl CpuKernel for Conv2dFilterGradient {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, dy], [dfilter]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let patches = patches(&self.conv, x.f32(), x.tensor(), self.window);
+        let (f, pixels) = (dy.shape().last(), dy.shape().rows());
+        let cut = GradientCut::new(&patches, pixels, f);
+        let (partials, buffers) = call.scratch.split_at_mut((cut.parts - 1) * patches.width() * f);
+        let gradient = Gradient { patches, dy: dy.f32(), pixels, f, groups: self.conv.groups, cut };
+        // The first partial sum is the result itself.
+        let sums = std::iter::once(dfilter.f32()).chain(partials.chunks_mut((patches.width() * f).max(1)));
+        let blocks = sums.enumerate().flat_map(|(part, sum)| {
+            sum.chunks_mut((cut.block * f).max(1)).enumerate().map(move |(block, rows)| (part, block, rows))
+        });
+        for_each(blocks, buffers, cut.buffer, |(part, block, rows), buffer| {
+            gradient.accumulate(part, block, rows, buffer);
+        });
+        add_partials(dfilter.f32(), partials);
+        Ok(())
+    }
 
-pub(super) fn scratch_filter_gradient(op: &Conv2dFilterGradient, types: Types<'_>) -> usize {
-    let (x, dy) = (&types.inputs[0], &types.inputs[1].shape);
-    let patches = patches(&op.conv, &[], x, op.window);
-    let cut = GradientCut::new(&patches, dy.rows(), dy.last());
-    (cut.parts - 1) * patches.width() * dy.last() + types.threads * cut.buffer
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let (x, dy) = (&types.inputs[0], &types.inputs[1].shape);
+        let patches = patches(&self.conv, &[], x, self.window);
+        let cut = GradientCut::new(&patches, dy.rows(), dy.last());
+        (cut.parts - 1) * patches.width() * dy.last() + types.threads * cut.buffer
+    }
 }
 
 /// How a filter gradient is cut into tasks: into parts of the pixels, each with a partial sum, as long as the filter is small;

@@ -2,84 +2,90 @@
 
 use super::elementwise::{PIECE, Side, by_rows, combine, largest, sum, sum_pairs};
 use super::exponential::{exp, sigmoid};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use crate::kernels::Input;
 use plimsoll_graph::op::{Accuracy, CrossEntropy, CrossEntropyGradient, Targets};
 use rayon::prelude::*;
 
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0)];
-
 /// Probabilities are kept this far from 0 and 1.
 const EPSILON: f32 = 1e-7;
 
-pub(super) fn run(op: &CrossEntropy, call: Call<'_>) -> Result<(), KernelError> {
-    let ([predictions, targets], [loss]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let classes = predictions.shape().last();
-    let (predictions, truth) = (predictions.f32(), Truth::of("cross_entropy", op, targets, classes)?);
-    let rows = loss.f32().par_iter_mut().with_min_len(PIECE.div_ceil(classes));
-    rows.zip(predictions.par_chunks(classes)).enumerate().for_each(|(row, (loss, p))| {
-        *loss = match truth.row(row, classes) {
-            Row::Label(label) => sparse_loss(op.from_logits, p, label),
-            Row::Distribution(t) => categorical_loss(op.from_logits, p, t),
-            Row::Answers(t) => binary_loss(op.from_logits, p, t),
-        }
-    });
-    Ok(())
+impl CpuKernel for CrossEntropy {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([predictions, targets], [loss]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let classes = predictions.shape().last();
+        let (predictions, truth) = (predictions.f32(), Truth::of("cross_entropy", self, targets, classes)?);
+        let rows = loss.f32().par_iter_mut().with_min_len(PIECE.div_ceil(classes));
+        rows.zip(predictions.par_chunks(classes)).enumerate().for_each(|(row, (loss, p))| {
+            *loss = match truth.row(row, classes) {
+                Row::Label(label) => sparse_loss(self.from_logits, p, label),
+                Row::Distribution(t) => categorical_loss(self.from_logits, p, t),
+                Row::Answers(t) => binary_loss(self.from_logits, p, t),
+            }
+        });
+        Ok(())
+    }
 }
 
-pub(super) fn run_gradient(op: &CrossEntropyGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([predictions, targets, dloss], [dpredictions]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let (classes, op) = (predictions.shape().last(), &op.0);
-    let truth = Truth::of("cross_entropy_gradient", op, targets, classes)?;
-    let (predictions, dloss) = (Side::of(predictions), dloss.f32());
-    by_rows(dpredictions, classes, |start, dp| {
-        let (row, p) = (start / classes, predictions.cut(start, classes));
-        let dloss = dloss[row];
-        match (truth.row(row, classes), op.from_logits) {
-            (Row::Label(label), true) => {
-                softmax_gradient(p, dp, dloss);
-                dp[label] -= dloss;
+impl CpuKernel for CrossEntropyGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([predictions, targets, dloss], [dpredictions]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let (classes, op) = (predictions.shape().last(), &self.0);
+        let truth = Truth::of("cross_entropy_gradient", op, targets, classes)?;
+        let (predictions, dloss) = (Side::of(predictions), dloss.f32());
+        by_rows(dpredictions, classes, |start, dp| {
+            let (row, p) = (start / classes, predictions.cut(start, classes));
+            let dloss = dloss[row];
+            match (truth.row(row, classes), op.from_logits) {
+                (Row::Label(label), true) => {
+                    softmax_gradient(p, dp, dloss);
+                    dp[label] -= dloss;
+                }
+                (Row::Distribution(t), true) => {
+                    softmax_gradient(p, dp, dloss * sum(t, |t| t));
+                    combine(dp, Side::Here, Side::Run(t), |dp, t| dp - dloss * t);
+                }
+                (Row::Label(label), false) => sparse_gradient(p, dp, label, dloss),
+                (Row::Distribution(t), false) => categorical_gradient(p, dp, t, dloss),
+                (Row::Answers(t), from_logits) => binary_gradient(from_logits, p, dp, t, dloss),
             }
-            (Row::Distribution(t), true) => {
-                softmax_gradient(p, dp, dloss * sum(t, |t| t));
-                combine(dp, Side::Here, Side::Run(t), |dp, t| dp - dloss * t);
-            }
-            (Row::Label(label), false) => sparse_gradient(p, dp, label, dloss),
-            (Row::Distribution(t), false) => categorical_gradient(p, dp, t, dloss),
-            (Row::Answers(t), from_logits) => binary_gradient(from_logits, p, dp, t, dloss),
-        }
-    });
-    Ok(())
+        });
+        Ok(())
+    }
 }
 
-pub(super) fn run_accuracy(op: &Accuracy, call: Call<'_>) -> Result<(), KernelError> {
-    let ([predictions, targets], [accuracy]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let classes = predictions.shape().last();
-    let (predictions, truth) = (predictions.f32(), Truth::of("accuracy", &op.0, targets, classes)?);
-    let middle = if op.0.from_logits { 0.0 } else { 0.5 };
-    let rows = predictions.par_chunks(classes).with_min_len(PIECE.div_ceil(classes)).enumerate();
-    // Counts are integers, so the order in which they are added does not matter.
-    let right: usize = rows
-        .map(|(row, p)| match truth.row(row, classes) {
-            Row::Label(label) => usize::from(first_largest(p) == Some(label)),
-            Row::Distribution(t) => {
-                usize::from(first_largest(p).is_some_and(|class| first_largest(t) == Some(class)))
-            }
-            Row::Answers(t) => p.iter().zip(t).filter(|(p, t)| (**p > middle) == (**t > 0.5)).count(),
-        })
-        .sum();
-    let asked = match op.0.targets {
-        Targets::Sparse | Targets::Categorical => predictions.len() / classes,
-        Targets::Binary => predictions.len(),
-    };
-    accuracy.f32()[0] = (right as f64 / asked as f64) as f32;
-    Ok(())
+impl CpuKernel for Accuracy {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([predictions, targets], [accuracy]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let classes = predictions.shape().last();
+        let (predictions, truth) = (predictions.f32(), Truth::of("accuracy", &self.0, targets, classes)?);
+        let middle = if self.0.from_logits { 0.0 } else { 0.5 };
+        let rows = predictions.par_chunks(classes).with_min_len(PIECE.div_ceil(classes)).enumerate();
+        // Counts are integers, so the order in which they are added does not matter.
+        let right: usize = rows
+            .map(|(row, p)| match truth.row(row, classes) {
+                Row::Label(label) => usize::from(first_largest(p) == Some(label)),
+                Row::Distribution(t) => {
+                    usize::from(first_largest(p).is_some_and(|class| first_largest(t) == Some(class)))
+                }
+                Row::Answers(t) => p.iter().zip(t).filter(|(p, t)| (**p > middle) == (**t > 0.5)).count(),
+            })
+            .sum();
+        let asked = match self.0.targets {
+            Targets::Sparse | Targets::Categorical => predictions.len() / classes,
+            Targets::Binary => predictions.len(),
+        };
+        accuracy.f32()[0] = (right as f64 / asked as f64) as f32;
+        Ok(())
+    }
 }
 
 /// The targets.

@@ -3,7 +3,7 @@
 use super::patches::reader;
 use super::wide::wide;
 use super::workers::{add_partials, for_each};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use plimsoll_graph::op::{
     DepthwiseConv2d, DepthwiseConv2dFilterGradient, DepthwiseConv2dInputGradient, Geometry, Sliding,
 };
@@ -16,102 +16,104 @@ const PRODUCTS: usize = 64;
 /// So many tasks share a filter gradient, each with a partial sum.
 const TASKS: usize = 16;
 
-pub(super) fn run(op: &DepthwiseConv2d, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, filter], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let c = x.shape().last();
-    let geometry = geometry(op.sliding, [x.shape()[1], x.shape()[2]], [filter.shape()[0], filter.shape()[1]]);
-    let (x, filter, f) = (x.f32(), filter.f32(), y.shape().last());
-    let line = geometry.output[1] * f;
-    y.f32().par_chunks_mut(line.max(1)).enumerate().for_each(|(index, y)| {
-        let (image, oy) = (index / geometry.output[0], index % geometry.output[0]);
-        let x = image_of(x, &geometry, image, c);
-        let mut list = [(0, 0); PRODUCTS];
-        for (ox, y) in y.chunks_exact_mut(f).enumerate() {
-            y.fill(0.0);
-            let products = rows_read(&geometry, oy).flat_map(|(ky, iy)| {
-                columns_read(&geometry, ox).map(move |(kx, ix)| {
-                    ((iy * geometry.input[1] + ix) * c, (ky * geometry.window[1] + kx) * f)
-                })
-            });
-            gathered(&mut list, products, |products| add_outputs(y, x, c, filter, products));
-        }
-    });
-    Ok(())
-}
-
-pub(super) fn run_input_gradient(
-    op: &DepthwiseConv2dInputGradient,
-    call: Call<'_>,
-) -> Result<(), KernelError> {
-    let ([dy, filter], [dx]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let geometry = geometry(op.sliding, op.size, [filter.shape()[0], filter.shape()[1]]);
-    let (c, f) = (dx.shape().last(), dy.shape().last());
-    let (dy, filter) = (dy.f32(), filter.f32());
-    let line = geometry.input[1] * c;
-    let output_image = geometry.output[0] * geometry.output[1] * f;
-    dx.f32().par_chunks_mut(line.max(1)).enumerate().for_each(|(index, dx)| {
-        let (image, iy) = (index / geometry.input[0], index % geometry.input[0]);
-        let dy = &dy[image * output_image..][..output_image];
-        let mut list = [(0, 0); PRODUCTS];
-        for (ix, dx) in dx.chunks_exact_mut(c).enumerate() {
-            dx.fill(0.0);
-            let products = readers(&geometry, 0, iy).flat_map(|(ky, oy)| {
-                readers(&geometry, 1, ix).map(move |(kx, ox)| {
-                    ((oy * geometry.output[1] + ox) * f, (ky * geometry.window[1] + kx) * f)
-                })
-            });
-            gathered(&mut list, products, |products| add_input_gradients(dx, dy, filter, f, products));
-        }
-    });
-    Ok(())
-}
-
-pub(super) fn run_filter_gradient(
-    op: &DepthwiseConv2dFilterGradient,
-    call: Call<'_>,
-) -> Result<(), KernelError> {
-    let ([x, dy], [dfilter]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let geometry = geometry(op.sliding, [x.shape()[1], x.shape()[2]], op.window);
-    let (c, f, lines) = (x.shape().last(), dy.shape().last(), dy.shape()[0] * geometry.output[0]);
-    let (x, dy) = (x.f32(), dy.f32());
-    let output_line = geometry.output[1] * f;
-    let window_row = geometry.window[1] * f;
-    let per_task = lines.div_ceil(TASKS).max(1);
-    let length = dfilter.shape().elements();
-    let (partials, tokens) = call.scratch.split_at_mut((parts(lines) - 1) * length);
-    // The first partial sum is the result itself.
-    let sums = std::iter::once(dfilter.f32()).chain(partials.chunks_mut(length.max(1)));
-    for_each(sums.enumerate(), tokens, 1, |(task, dfilter), _| {
-        dfilter.fill(0.0);
-        let mut list = [(0, 0); PRODUCTS];
-        for line in task * per_task..((task + 1) * per_task).min(lines) {
-            let (image, oy) = (line / geometry.output[0], line % geometry.output[0]);
-            let dy = &dy[line * output_line..][..output_line];
+impl CpuKernel for DepthwiseConv2d {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, filter], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let c = x.shape().last();
+        let geometry =
+            geometry(self.sliding, [x.shape()[1], x.shape()[2]], [filter.shape()[0], filter.shape()[1]]);
+        let (x, filter, f) = (x.f32(), filter.f32(), y.shape().last());
+        let line = geometry.output[1] * f;
+        y.f32().par_chunks_mut(line.max(1)).enumerate().for_each(|(index, y)| {
+            let (image, oy) = (index / geometry.output[0], index % geometry.output[0]);
             let x = image_of(x, &geometry, image, c);
-            for (ky, iy) in rows_read(&geometry, oy) {
-                let x = &x[iy * geometry.input[1] * c..][..geometry.input[1] * c];
-                for (kx, sums) in dfilter[ky * window_row..][..window_row].chunks_exact_mut(f).enumerate() {
-                    let products = (0..geometry.output[1])
-                        .filter_map(|ox| Some((geometry.source(1, ox, kx)? * c, ox * f)));
-                    gathered(&mut list, products, |products| add_outputs(sums, x, c, dy, products));
+            let mut list = [(0, 0); PRODUCTS];
+            for (ox, y) in y.chunks_exact_mut(f).enumerate() {
+                y.fill(0.0);
+                let products = rows_read(&geometry, oy).flat_map(|(ky, iy)| {
+                    columns_read(&geometry, ox).map(move |(kx, ix)| {
+                        ((iy * geometry.input[1] + ix) * c, (ky * geometry.window[1] + kx) * f)
+                    })
+                });
+                gathered(&mut list, products, |products| add_outputs(y, x, c, filter, products));
+            }
+        });
+        Ok(())
+    }
+}
+
+impl CpuKernel for DepthwiseConv2dInputGradient {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([dy, filter], [dx]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let geometry = geometry(self.sliding, self.size, [filter.shape()[0], filter.shape()[1]]);
+        let (c, f) = (dx.shape().last(), dy.shape().last());
+        let (dy, filter) = (dy.f32(), filter.f32());
+        let line = geometry.input[1] * c;
+        let output_image = geometry.output[0] * geometry.output[1] * f;
+        dx.f32().par_chunks_mut(line.max(1)).enumerate().for_each(|(index, dx)| {
+            let (image, iy) = (index / geometry.input[0], index % geometry.input[0]);
+            let dy = &dy[image * output_image..][..output_image];
+            let mut list = [(0, 0); PRODUCTS];
+            for (ix, dx) in dx.chunks_exact_mut(c).enumerate() {
+                dx.fill(0.0);
+                let products = readers(&geometry, 0, iy).flat_map(|(ky, oy)| {
+                    readers(&geometry, 1, ix).map(move |(kx, ox)| {
+                        ((oy * geometry.output[1] + ox) * f, (ky * geometry.window[1] + kx) * f)
+                    })
+                });
+                gathered(&mut list, products, |products| add_input_gradients(dx, dy, filter, f, products));
+            }
+        });
+        Ok(())
+    }
+}
+
+impl CpuKernel for DepthwiseConv2dFilterGradient {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, dy], [dfilter]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let geometry = geometry(self.sliding, [x.shape()[1], x.shape()[2]], self.window);
+        let (c, f, lines) = (x.shape().last(), dy.shape().last(), dy.shape()[0] * geometry.output[0]);
+        let (x, dy) = (x.f32(), dy.f32());
+        let output_line = geometry.output[1] * f;
+        let window_row = geometry.window[1] * f;
+        let per_task = lines.div_ceil(TASKS).max(1);
+        let length = dfilter.shape().elements();
+        let (partials, tokens) = call.scratch.split_at_mut((parts(lines) - 1) * length);
+        // The first partial sum is the result itself.
+        let sums = std::iter::once(dfilter.f32()).chain(partials.chunks_mut(length.max(1)));
+        for_each(sums.enumerate(), tokens, 1, |(task, dfilter), _| {
+            dfilter.fill(0.0);
+            let mut list = [(0, 0); PRODUCTS];
+            for line in task * per_task..((task + 1) * per_task).min(lines) {
+                let (image, oy) = (line / geometry.output[0], line % geometry.output[0]);
+                let dy = &dy[line * output_line..][..output_line];
+                let x = image_of(x, &geometry, image, c);
+                for (ky, iy) in rows_read(&geometry, oy) {
+                    let x = &x[iy * geometry.input[1] * c..][..geometry.input[1] * c];
+                    for (kx, sums) in dfilter[ky * window_row..][..window_row].chunks_exact_mut(f).enumerate()
+                    {
+                        let products = (0..geometry.output[1])
+                            .filter_map(|ox| Some((geometry.source(1, ox, kx)? * c, ox * f)));
+                        gathered(&mut list, products, |products| add_outputs(sums, x, c, dy, products));
+                    }
                 }
             }
-        }
-    });
-    add_partials(dfilter.f32(), partials);
-    Ok(())
-}
+        });
+        add_partials(dfilter.f32(), partials);
+        Ok(())
+    }
 
-pub(super) fn scratch_filter_gradient(op: &DepthwiseConv2dFilterGradient, types: Types<'_>) -> usize {
-    let (x, dy) = (&types.inputs[0].shape, &types.inputs[1].shape);
-    let lines = x[0] * geometry(op.sliding, [x[1], x[2]], op.window).output[0];
-    (parts(lines) - 1) * op.window[0] * op.window[1] * dy.last() + types.threads
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let (x, dy) = (&types.inputs[0].shape, &types.inputs[1].shape);
+        let lines = x[0] * geometry(self.sliding, [x[1], x[2]], self.window).output[0];
+        (parts(lines) - 1) * self.window[0] * self.window[1] * dy.last() + types.threads
+    }
 }
 
 /// How many partial sums a filter gradient has.

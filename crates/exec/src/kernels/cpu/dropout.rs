@@ -1,11 +1,9 @@
 //! The CPU kernel of dropout.
 
 use super::elementwise::{PIECE, Side, by_pieces, combine};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use crate::philox::{block, unit};
 use plimsoll_graph::op::Dropout;
-
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
 /// The generator gives so many numbers at once.
 const BLOCK: usize = 4;
@@ -14,21 +12,25 @@ const BLOCK: usize = 4;
 const GROUP: usize = 256;
 const _: () = assert!(GROUP.is_multiple_of(BLOCK) && PIECE.is_multiple_of(GROUP));
 
-pub(super) fn run(op: &Dropout, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, step], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let (x, step) = (Side::of(x), step.i32()[0] as u64);
-    by_pieces(y, |start, y| {
-        for (number, y) in y.chunks_mut(GROUP).enumerate() {
-            let position = start + number * GROUP;
-            let factors = factors(op, step, (position / BLOCK) as u64);
-            // A dropped infinity is 0, not a NaN.
-            let apply = |x: f32, factor: f32| if factor == 0.0 { 0.0 } else { x * factor };
-            combine(y, x.cut(position, y.len()), Side::Run(&factors[..y.len()]), apply);
-        }
-    });
-    Ok(())
+impl CpuKernel for Dropout {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, step], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let (x, step) = (Side::of(x), step.i32()[0] as u64);
+        by_pieces(y, |start, y| {
+            for (number, y) in y.chunks_mut(GROUP).enumerate() {
+                let position = start + number * GROUP;
+                let factors = factors(self, step, (position / BLOCK) as u64);
+                // A dropped infinity is 0, not a NaN.
+                let apply = |x: f32, factor: f32| if factor == 0.0 { 0.0 } else { x * factor };
+                combine(y, x.cut(position, y.len()), Side::Run(&factors[..y.len()]), apply);
+            }
+        });
+        Ok(())
+    }
 }
 
 /// What the elements of a group, which starts with that block of random numbers, are multiplied by.

@@ -3,63 +3,70 @@
 use super::exponential::{sigmoid, tanh};
 use super::gemm::{Accumulate, Matrix, MatrixMut, gemm};
 use super::lstm::{Time, in_place_of, is_seen};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use crate::kernels::Input;
 use plimsoll_graph::op::{Gru, GruGradient};
 use rayon::prelude::*;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 1)];
+impl CpuKernel for Gru {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 1)];
 
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(2, 0)];
-
-pub(super) fn run(op: &Gru, call: Call<'_>) -> Result<(), KernelError> {
-    let ([projected, recurrent, bias, mask @ ..], [h, gates, inner]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let time = Time::new(h.shape(), op.reverse);
-    let (kernel, mask) = ((recurrent.f32(), bias.f32()), mask.first().map(Input::f32));
-    let gates = in_place_of(projected, gates);
-    let state = time.block(1);
-    let blocks = gates.par_chunks_mut(time.block(3)).zip(h.f32().par_chunks_mut(state));
-    blocks.zip(inner.f32().par_chunks_mut(state)).enumerate().for_each(|(block, ((gates, h), inner))| {
-        forward(time, kernel, time.mask_of(mask, block), gates, h, inner);
-    });
-    Ok(())
-}
-
-pub(super) fn run_gradient(op: &GruGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([recurrent, h, gates, inner, dh, mask @ ..], [dprojected, drecurrent, dbias]) =
-        (call.inputs, call.outputs)
-    else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let time = Time::new(h.shape(), op.reverse);
-    let (recurrent, mask) = (recurrent.f32(), mask.first().map(Input::f32));
-    let dprojected = in_place_of(gates, dprojected);
-    let (state, piece) = (time.block(1), partials(time).max(1));
-    let read = h.f32().par_chunks(state).zip(inner.f32().par_chunks(state)).zip(dh.f32().par_chunks(state));
-    let written = dprojected.par_chunks_mut(time.block(3)).zip(call.scratch.par_chunks_mut(piece));
-    written.zip(read).enumerate().for_each(|(block, ((dprojected, scratch), ((h, inner), dh)))| {
-        let mut sums = Partials::new(scratch, time);
-        backward(time, recurrent, time.mask_of(mask, block), dprojected, [h, inner, dh], &mut sums);
-    });
-    let (drecurrent, dbias) = (drecurrent.f32(), dbias.f32());
-    time.recurrent_gradient(h.f32(), dprojected, 3, 2, drecurrent);
-    dbias.fill(0.0);
-    // Few and small, and always in the same order.
-    for scratch in call.scratch.chunks_exact_mut(piece) {
-        let sums = Partials::new(scratch, time);
-        add(dbias, sums.dbias);
-        for (row, sum) in drecurrent.chunks_exact_mut(3 * time.u).zip(sums.dcandidate.chunks_exact(time.u)) {
-            add(&mut row[2 * time.u..], sum);
-        }
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([projected, recurrent, bias, mask @ ..], [h, gates, inner]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let time = Time::new(h.shape(), self.reverse);
+        let (kernel, mask) = ((recurrent.f32(), bias.f32()), mask.first().map(Input::f32));
+        let gates = in_place_of(projected, gates);
+        let state = time.block(1);
+        let blocks = gates.par_chunks_mut(time.block(3)).zip(h.f32().par_chunks_mut(state));
+        blocks.zip(inner.f32().par_chunks_mut(state)).enumerate().for_each(|(block, ((gates, h), inner))| {
+            forward(time, kernel, time.mask_of(mask, block), gates, h, inner);
+        });
+        Ok(())
     }
-    Ok(())
 }
 
-pub(super) fn scratch_gradient(_op: &GruGradient, types: Types<'_>) -> usize {
-    let time = Time::new(&types.inputs[1].shape, false);
-    time.tasks() * partials(time)
+impl CpuKernel for GruGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(2, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([recurrent, h, gates, inner, dh, mask @ ..], [dprojected, drecurrent, dbias]) =
+            (call.inputs, call.outputs)
+        else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let time = Time::new(h.shape(), self.reverse);
+        let (recurrent, mask) = (recurrent.f32(), mask.first().map(Input::f32));
+        let dprojected = in_place_of(gates, dprojected);
+        let (state, piece) = (time.block(1), partials(time).max(1));
+        let read =
+            h.f32().par_chunks(state).zip(inner.f32().par_chunks(state)).zip(dh.f32().par_chunks(state));
+        let written = dprojected.par_chunks_mut(time.block(3)).zip(call.scratch.par_chunks_mut(piece));
+        written.zip(read).enumerate().for_each(|(block, ((dprojected, scratch), ((h, inner), dh)))| {
+            let mut sums = Partials::new(scratch, time);
+            backward(time, recurrent, time.mask_of(mask, block), dprojected, [h, inner, dh], &mut sums);
+        });
+        let (drecurrent, dbias) = (drecurrent.f32(), dbias.f32());
+        time.recurrent_gradient(h.f32(), dprojected, 3, 2, drecurrent);
+        dbias.fill(0.0);
+        // Few and small, and always in the same order.
+        for scratch in call.scratch.chunks_exact_mut(piece) {
+            let sums = Partials::new(scratch, time);
+            add(dbias, sums.dbias);
+            for (row, sum) in
+                drecurrent.chunks_exact_mut(3 * time.u).zip(sums.dcandidate.chunks_exact(time.u))
+            {
+                add(&mut row[2 * time.u..], sum);
+            }
+        }
+        Ok(())
+    }
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let time = Time::new(&types.inputs[1].shape, false);
+        time.tasks() * partials(time)
+    }
 }
 
 /// How many floats [`Partials`] take.

@@ -2,7 +2,7 @@
 
 use super::batch_norm::add_up;
 use super::workers::rows_per_piece;
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{LayerNorm, LayerNormGradient};
 use rayon::prelude::*;
@@ -12,30 +12,30 @@ const LANES: usize = 16;
 /// At most so many blocks of rows make partial sums.
 const BLOCKS: usize = 64;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for LayerNorm {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0), (4, 0)];
-
-pub(super) fn run(op: &LayerNorm, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, gamma, beta], [y, mean, inverse]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let c = x.shape().last();
-    let x = x.replaced_by().is_none().then(|| x.f32());
-    let (gamma, beta) = (gamma.f32(), beta.f32());
-    let block = rows_per_piece(c);
-    let statistics = mean.f32().par_chunks_mut(block).zip(inverse.f32().par_chunks_mut(block));
-    let blocks = y.f32().par_chunks_mut((block * c).max(1)).zip(statistics).enumerate();
-    blocks.for_each(|(index, (y, (means, inverses)))| {
-        let statistics = means.iter_mut().zip(inverses);
-        for (row, (y, (mean, inverse))) in y.chunks_exact_mut(c).zip(statistics).enumerate() {
-            if let Some(x) = x {
-                y.copy_from_slice(&x[(index * block + row) * c..][..c]);
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, gamma, beta], [y, mean, inverse]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let c = x.shape().last();
+        let x = x.replaced_by().is_none().then(|| x.f32());
+        let (gamma, beta) = (gamma.f32(), beta.f32());
+        let block = rows_per_piece(c);
+        let statistics = mean.f32().par_chunks_mut(block).zip(inverse.f32().par_chunks_mut(block));
+        let blocks = y.f32().par_chunks_mut((block * c).max(1)).zip(statistics).enumerate();
+        blocks.for_each(|(index, (y, (means, inverses)))| {
+            let statistics = means.iter_mut().zip(inverses);
+            for (row, (y, (mean, inverse))) in y.chunks_exact_mut(c).zip(statistics).enumerate() {
+                if let Some(x) = x {
+                    y.copy_from_slice(&x[(index * block + row) * c..][..c]);
+                }
+                (*mean, *inverse) = normalize(y, gamma, beta, self.epsilon);
             }
-            (*mean, *inverse) = normalize(y, gamma, beta, op.epsilon);
-        }
-    });
-    Ok(())
+        });
+        Ok(())
+    }
 }
 
 /// Normalizes a row in place and gives its mean and inverse deviation.
@@ -50,39 +50,43 @@ fn normalize(row: &mut [f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> (f32
     (mean, inverse)
 }
 
-pub(super) fn run_gradient(_op: &LayerNormGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, gamma, mean, inverse, dy], [dx, dgamma, dbeta]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let (rows, c) = (x.shape().rows(), x.shape().last());
-    let x = x.replaced_by().is_none().then(|| x.f32());
-    let dy = dy.replaced_by().is_none().then(|| dy.f32());
-    let (gamma, means, inverses) = (gamma.f32(), mean.f32(), inverse.f32());
-    let block = block_rows(rows, c);
-    let (partials, copies) = call.scratch.split_at_mut(blocks(rows, c) * 2 * c);
-    let buffers = partials.par_chunks_mut((2 * c).max(1)).zip(copies.par_chunks_mut(c.max(1)));
-    let blocks = dx.f32().par_chunks_mut((block * c).max(1)).zip(buffers).enumerate();
-    blocks.for_each(|(index, (dx, (partial, copy)))| {
-        partial.fill(0.0);
-        for (row, dx) in dx.chunks_exact_mut(c).enumerate() {
-            let row = index * block + row;
-            let dy = dy.map(|dy| &dy[row * c..][..c]);
-            let x = x.map(|x| &x[row * c..][..c]);
-            // The input whose place `dx` takes is set aside first.
-            if x.is_none() || dy.is_none() {
-                copy.copy_from_slice(dx);
-            }
-            let (x, dy) = (x.unwrap_or(copy), dy.unwrap_or(copy));
-            gradient_row(dx, x, dy, gamma, [means[row], inverses[row]], partial);
-        }
-    });
-    add_up(partials, dgamma.f32(), dbeta.f32());
-    Ok(())
-}
+impl CpuKernel for LayerNormGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0), (4, 0)];
 
-pub(super) fn scratch_gradient(_op: &LayerNormGradient, types: Types<'_>) -> usize {
-    let x: &Shape = &types.inputs[0].shape;
-    blocks(x.rows(), x.last()) * 3 * x.last()
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, gamma, mean, inverse, dy], [dx, dgamma, dbeta]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let (rows, c) = (x.shape().rows(), x.shape().last());
+        let x = x.replaced_by().is_none().then(|| x.f32());
+        let dy = dy.replaced_by().is_none().then(|| dy.f32());
+        let (gamma, means, inverses) = (gamma.f32(), mean.f32(), inverse.f32());
+        let block = block_rows(rows, c);
+        let (partials, copies) = call.scratch.split_at_mut(blocks(rows, c) * 2 * c);
+        let buffers = partials.par_chunks_mut((2 * c).max(1)).zip(copies.par_chunks_mut(c.max(1)));
+        let blocks = dx.f32().par_chunks_mut((block * c).max(1)).zip(buffers).enumerate();
+        blocks.for_each(|(index, (dx, (partial, copy)))| {
+            partial.fill(0.0);
+            for (row, dx) in dx.chunks_exact_mut(c).enumerate() {
+                let row = index * block + row;
+                let dy = dy.map(|dy| &dy[row * c..][..c]);
+                let x = x.map(|x| &x[row * c..][..c]);
+                // The input whose place `dx` takes is set aside first.
+                if x.is_none() || dy.is_none() {
+                    copy.copy_from_slice(dx);
+                }
+                let (x, dy) = (x.unwrap_or(copy), dy.unwrap_or(copy));
+                gradient_row(dx, x, dy, gamma, [means[row], inverses[row]], partial);
+            }
+        });
+        add_up(partials, dgamma.f32(), dbeta.f32());
+        Ok(())
+    }
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let x: &Shape = &types.inputs[0].shape;
+        blocks(x.rows(), x.last()) * 3 * x.last()
+    }
 }
 
 fn block_rows(rows: usize, c: usize) -> usize {

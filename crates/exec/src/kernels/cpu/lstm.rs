@@ -3,7 +3,7 @@
 
 use super::exponential::{sigmoid, tanh};
 use super::gemm::{Accumulate, Matrix, MatrixMut, gemm};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use crate::kernels::{Input, Output};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{Lstm, LstmGradient};
@@ -12,47 +12,51 @@ use rayon::prelude::*;
 /// How many rows of the recurrent kernel's gradient one task makes.
 const UNITS: usize = 32;
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 2)];
+impl CpuKernel for Lstm {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 2)];
 
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(3, 0)];
-
-pub(super) fn run(op: &Lstm, call: Call<'_>) -> Result<(), KernelError> {
-    let ([projected, recurrent, mask @ ..], [h, c, gates]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let time = Time::new(h.shape(), op.reverse);
-    let (recurrent, mask) = (recurrent.f32(), mask.first().map(Input::f32));
-    let gates = in_place_of(projected, gates);
-    let state = time.block(1);
-    let blocks = gates.par_chunks_mut(time.block(4)).zip(h.f32().par_chunks_mut(state));
-    blocks.zip(c.f32().par_chunks_mut(state)).enumerate().for_each(|(block, ((gates, h), c))| {
-        forward(time, recurrent, time.mask_of(mask, block), gates, h, c);
-    });
-    Ok(())
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([projected, recurrent, mask @ ..], [h, c, gates]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let time = Time::new(h.shape(), self.reverse);
+        let (recurrent, mask) = (recurrent.f32(), mask.first().map(Input::f32));
+        let gates = in_place_of(projected, gates);
+        let state = time.block(1);
+        let blocks = gates.par_chunks_mut(time.block(4)).zip(h.f32().par_chunks_mut(state));
+        blocks.zip(c.f32().par_chunks_mut(state)).enumerate().for_each(|(block, ((gates, h), c))| {
+            forward(time, recurrent, time.mask_of(mask, block), gates, h, c);
+        });
+        Ok(())
+    }
 }
 
-pub(super) fn run_gradient(op: &LstmGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([recurrent, h, c, gates, dh, mask @ ..], [dprojected, drecurrent]) = (call.inputs, call.outputs)
-    else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let time = Time::new(h.shape(), op.reverse);
-    let (recurrent, mask) = (recurrent.f32(), mask.first().map(Input::f32));
-    let dprojected = in_place_of(gates, dprojected);
-    let state = time.block(1);
-    let read = c.f32().par_chunks(state).zip(dh.f32().par_chunks(state));
-    let written = dprojected.par_chunks_mut(time.block(4));
-    let written = written.zip(call.scratch.par_chunks_mut((2 * time.examples() * time.u).max(1)));
-    written.zip(read).enumerate().for_each(|(block, ((dprojected, scratch), (c, dh)))| {
-        backward(time, recurrent, time.mask_of(mask, block), dprojected, c, dh, scratch);
-    });
-    time.recurrent_gradient(h.f32(), dprojected, 4, 4, drecurrent.f32());
-    Ok(())
-}
+impl CpuKernel for LstmGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(3, 0)];
 
-pub(super) fn scratch_gradient(_op: &LstmGradient, types: Types<'_>) -> usize {
-    let time = Time::new(&types.inputs[1].shape, false);
-    time.tasks() * 2 * time.examples() * time.u
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([recurrent, h, c, gates, dh, mask @ ..], [dprojected, drecurrent]) = (call.inputs, call.outputs)
+        else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let time = Time::new(h.shape(), self.reverse);
+        let (recurrent, mask) = (recurrent.f32(), mask.first().map(Input::f32));
+        let dprojected = in_place_of(gates, dprojected);
+        let state = time.block(1);
+        let read = c.f32().par_chunks(state).zip(dh.f32().par_chunks(state));
+        let written = dprojected.par_chunks_mut(time.block(4));
+        let written = written.zip(call.scratch.par_chunks_mut((2 * time.examples() * time.u).max(1)));
+        written.zip(read).enumerate().for_each(|(block, ((dprojected, scratch), (c, dh)))| {
+            backward(time, recurrent, time.mask_of(mask, block), dprojected, c, dh, scratch);
+        });
+        time.recurrent_gradient(h.f32(), dprojected, 4, 4, drecurrent.f32());
+        Ok(())
+    }
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let time = Time::new(&types.inputs[1].shape, false);
+        time.tasks() * 2 * time.examples() * time.u
+    }
 }
 
 /// Takes a block of examples through time. `gates` holds the projection at first.

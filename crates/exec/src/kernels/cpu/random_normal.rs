@@ -1,7 +1,7 @@
 //! The CPU kernel of random numbers of the normal distribution.
 
 use super::elementwise::{PIECE, by_pieces};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use crate::philox::{block, normal};
 use plimsoll_graph::op::RandomNormal;
 
@@ -9,17 +9,19 @@ use plimsoll_graph::op::RandomNormal;
 const BLOCK: usize = 2;
 const _: () = assert!(PIECE.is_multiple_of(BLOCK));
 
-pub(super) fn run(op: &RandomNormal, call: Call<'_>) -> Result<(), KernelError> {
-    let ([step], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let step = step.i32()[0] as u64;
-    by_pieces(y, |start, y| {
-        for (number, y) in y.chunks_mut(BLOCK).enumerate() {
-            let words = block(op.seed, step, (start / BLOCK + number) as u64);
-            let numbers = [normal(words[0], words[1]), normal(words[2], words[3])];
-            y.iter_mut().zip(numbers).for_each(|(y, number)| *y = op.deviation * number as f32);
-        }
-    });
-    Ok(())
+impl CpuKernel for RandomNormal {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([step], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let step = step.i32()[0] as u64;
+        by_pieces(y, |start, y| {
+            for (number, y) in y.chunks_mut(BLOCK).enumerate() {
+                let words = block(self.seed, step, (start / BLOCK + number) as u64);
+                let numbers = [normal(words[0], words[1]), normal(words[2], words[3])];
+                y.iter_mut().zip(numbers).for_each(|(y, number)| *y = self.deviation * number as f32);
+            }
+        });
+        Ok(())
+    }
 }

@@ -5,15 +5,10 @@
 //! order. Axes with a gap between them take a path that looks up every element.
 
 use super::elementwise::{self, PIECE, Side, by_pieces, combine};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{Reduce, ReduceMaxGradient, Reduction};
 use rayon::prelude::*;
-
-/// Of the same size only if every reduced axis has extent 1.
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
-
-pub(super) const IN_PLACE_MAX_GRADIENT: &[(usize, usize)] = &[(0, 0)];
 
 /// With so many outer indices there is enough to do in parallel without cutting the reduced axis.
 const MANY: usize = 16;
@@ -21,76 +16,85 @@ const MANY: usize = 16;
 /// At most so many parts, which bounds the scratch.
 const MAX_PARTS: usize = 64;
 
-pub(super) fn run(op: &Reduce, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    if x.replaced_by().is_some() {
-        return Ok(());
+impl CpuKernel for Reduce {
+    /// Of the same size only if every reduced axis has extent 1.
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        if x.replaced_by().is_some() {
+            return Ok(());
+        }
+        let (shape, x, y) = (x.shape(), x.f32(), y.f32());
+        match self.reduction {
+            Reduction::Sum | Reduction::Mean => {
+                let scale = match self.reduction {
+                    Reduction::Mean => y.len() as f32 / x.len() as f32,
+                    _ => 1.0,
+                };
+                reduce(shape, &self.axes, x, y, call.scratch, 0.0, |a, b| a + b);
+                if scale != 1.0 {
+                    y.iter_mut().for_each(|y| *y *= scale);
+                }
+            }
+            Reduction::Max => reduce(shape, &self.axes, x, y, call.scratch, f32::NEG_INFINITY, f32::max),
+        }
+        Ok(())
     }
-    let (shape, x, y) = (x.shape(), x.f32(), y.f32());
-    match op.reduction {
-        Reduction::Sum | Reduction::Mean => {
-            let scale = match op.reduction {
-                Reduction::Mean => y.len() as f32 / x.len() as f32,
-                _ => 1.0,
-            };
-            reduce(shape, &op.axes, x, y, call.scratch, 0.0, |a, b| a + b);
-            if scale != 1.0 {
-                y.iter_mut().for_each(|y| *y *= scale);
+
+    fn scratch(&self, types: Types<'_>) -> usize {
+        match Block::of(&types.inputs[0].shape, &self.axes) {
+            Some(block) if block.parts() > 1 => block.outer * block.parts() * block.inner,
+            _ => 0,
+        }
+    }
+}
+
+impl CpuKernel for ReduceMaxGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    /// Equal maxima share the gradient, so they are counted first.
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, y, dy], [dx]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let (shape, y, dy, shares) = (x.shape(), y.f32(), dy.f32(), &mut call.scratch[..y.f32().len()]);
+        if x.replaced_by().is_none() {
+            let x = Side::of(x);
+            by_pieces(dx, |start, dx| combine(dx, x.cut(start, dx.len()), Side::Same(0.0), |x, _| x));
+        }
+        let dx = dx.f32();
+        match Block::of(shape, &self.axes) {
+            Some(block) => {
+                let length = block.reduced * block.inner;
+                let whole = dx.par_chunks_mut(length).zip(shares.par_chunks_mut(block.inner));
+                let whole = whole.zip(y.par_chunks(block.inner)).zip(dy.par_chunks(block.inner));
+                let enough = PIECE.div_ceil(length);
+                whole
+                    .with_min_len(enough)
+                    .for_each(|(((dx, shares), y), dy)| share_among_maxima(dx, shares, y, dy));
+            }
+            None => {
+                let gap = Gap { shape, axes: &self.axes };
+                let elements = &*dx;
+                shares.par_iter_mut().enumerate().for_each(|(group, share)| {
+                    let maxima = gap.members(group).filter(|&member| elements[member] == y[group]).count();
+                    *share = dy[group] / maxima as f32;
+                });
+                dx.par_iter_mut().with_min_len(PIECE).enumerate().for_each(|(position, dx)| {
+                    let group = gap.group(position);
+                    *dx = if *dx == y[group] { shares[group] } else { 0.0 };
+                });
             }
         }
-        Reduction::Max => reduce(shape, &op.axes, x, y, call.scratch, f32::NEG_INFINITY, f32::max),
+        Ok(())
     }
-    Ok(())
-}
 
-pub(super) fn scratch(op: &Reduce, types: Types<'_>) -> usize {
-    match Block::of(&types.inputs[0].shape, &op.axes) {
-        Some(block) if block.parts() > 1 => block.outer * block.parts() * block.inner,
-        _ => 0,
+    fn scratch(&self, types: Types<'_>) -> usize {
+        types.inputs[1].shape.elements()
     }
-}
-
-/// Equal maxima share the gradient, so they are counted first.
-pub(super) fn run_max_gradient(op: &ReduceMaxGradient, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, y, dy], [dx]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let (shape, y, dy, shares) = (x.shape(), y.f32(), dy.f32(), &mut call.scratch[..y.f32().len()]);
-    if x.replaced_by().is_none() {
-        let x = Side::of(x);
-        by_pieces(dx, |start, dx| combine(dx, x.cut(start, dx.len()), Side::Same(0.0), |x, _| x));
-    }
-    let dx = dx.f32();
-    match Block::of(shape, &op.axes) {
-        Some(block) => {
-            let length = block.reduced * block.inner;
-            let whole = dx.par_chunks_mut(length).zip(shares.par_chunks_mut(block.inner));
-            let whole = whole.zip(y.par_chunks(block.inner)).zip(dy.par_chunks(block.inner));
-            let enough = PIECE.div_ceil(length);
-            whole
-                .with_min_len(enough)
-                .for_each(|(((dx, shares), y), dy)| share_among_maxima(dx, shares, y, dy));
-        }
-        None => {
-            let gap = Gap { shape, axes: &op.axes };
-            let elements = &*dx;
-            shares.par_iter_mut().enumerate().for_each(|(group, share)| {
-                let maxima = gap.members(group).filter(|&member| elements[member] == y[group]).count();
-                *share = dy[group] / maxima as f32;
-            });
-            dx.par_iter_mut().with_min_len(PIECE).enumerate().for_each(|(position, dx)| {
-                let group = gap.group(position);
-                *dx = if *dx == y[group] { shares[group] } else { 0.0 };
-            });
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn scratch_max_gradient(_op: &ReduceMaxGradient, types: Types<'_>) -> usize {
-    types.inputs[1].shape.elements()
 }
 
 /// Replaces the rows of `x` by the gradient.

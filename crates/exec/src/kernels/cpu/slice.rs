@@ -1,16 +1,18 @@
 //! The CPU kernel of cutting out a block.
 
 use super::copying::{Element, Movement, copy_rows, move_elements};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Slice;
 
-/// Of the same size only if everything is cut out.
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for Slice {
+    /// Of the same size only if everything is cut out.
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) fn run(op: &Slice, call: Call<'_>) -> Result<(), KernelError> {
-    move_elements(op, &call.inputs[0], &mut call.outputs[0]);
-    Ok(())
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        move_elements(self, &call.inputs[0], &mut call.outputs[0]);
+        Ok(())
+    }
 }
 
 impl Movement for Slice {

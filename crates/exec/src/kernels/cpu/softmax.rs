@@ -2,52 +2,60 @@
 
 use super::elementwise::{Side, by_rows, combine, largest, sum, sum_pairs};
 use super::exponential::exp;
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::op::{LogSoftmax, LogSoftmaxGradient, Softmax, SoftmaxGradient};
 
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+impl CpuKernel for Softmax {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0), (1, 0)];
-
-pub(super) const IN_PLACE_LOG_SOFTMAX: &[(usize, usize)] = &[(0, 0)];
-
-pub(super) const IN_PLACE_LOG_SOFTMAX_GRADIENT: &[(usize, usize)] = &[(0, 0), (1, 0)];
-
-pub(super) fn run(_op: &Softmax, call: Call<'_>) -> Result<(), KernelError> {
-    map_rows(call, |x, y| {
-        let largest = largest(x.elements(y));
-        combine(y, x, Side::Same(largest), |x, largest| exp(x - largest));
-        let scale = 1.0 / sum(y, |e| e);
-        y.iter_mut().for_each(|y| *y *= scale);
-    });
-    Ok(())
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        map_rows(call, |x, y| {
+            let largest = largest(x.elements(y));
+            combine(y, x, Side::Same(largest), |x, largest| exp(x - largest));
+            let scale = 1.0 / sum(y, |e| e);
+            y.iter_mut().for_each(|y| *y *= scale);
+        });
+        Ok(())
+    }
 }
 
-/// `dx = y (dy - sum(y dy))`
-pub(super) fn run_gradient(_op: &SoftmaxGradient, call: Call<'_>) -> Result<(), KernelError> {
-    map_row_pairs(call, |y, dy, dx| {
-        let common = sum_pairs(y.elements(dx), dy.elements(dx), |y, dy| y * dy);
-        combine(dx, y, dy, |y, dy| y * (dy - common));
-    });
-    Ok(())
+impl CpuKernel for SoftmaxGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
+
+    /// `dx = y (dy - sum(y dy))`
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        map_row_pairs(call, |y, dy, dx| {
+            let common = sum_pairs(y.elements(dx), dy.elements(dx), |y, dy| y * dy);
+            combine(dx, y, dy, |y, dy| y * (dy - common));
+        });
+        Ok(())
+    }
 }
 
-pub(super) fn run_log_softmax(_op: &LogSoftmax, call: Call<'_>) -> Result<(), KernelError> {
-    map_rows(call, |x, y| {
-        let largest = largest(x.elements(y));
-        let log_sum = sum(x.elements(y), |x| exp(x - largest)).ln();
-        combine(y, x, Side::Same(largest), |x, largest| (x - largest) - log_sum);
-    });
-    Ok(())
+impl CpuKernel for LogSoftmax {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        map_rows(call, |x, y| {
+            let largest = largest(x.elements(y));
+            let log_sum = sum(x.elements(y), |x| exp(x - largest)).ln();
+            combine(y, x, Side::Same(largest), |x, largest| (x - largest) - log_sum);
+        });
+        Ok(())
+    }
 }
 
-/// `dx = dy - e^y sum(dy)`
-pub(super) fn run_log_softmax_gradient(_op: &LogSoftmaxGradient, call: Call<'_>) -> Result<(), KernelError> {
-    map_row_pairs(call, |y, dy, dx| {
-        let total = sum(dy.elements(dx), |dy| dy);
-        combine(dx, y, dy, |y, dy| dy - exp(y) * total);
-    });
-    Ok(())
+impl CpuKernel for LogSoftmaxGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
+
+    /// `dx = dy - e^y sum(dy)`
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        map_row_pairs(call, |y, dy, dx| {
+            let total = sum(dy.elements(dx), |dy| dy);
+            combine(dx, y, dy, |y, dy| dy - exp(y) * total);
+        });
+        Ok(())
+    }
 }
 
 fn map_rows(call: Call<'_>, work: impl Fn(Side<'_>, &mut [f32]) + Sync) {

@@ -2,7 +2,7 @@
 
 use super::copying::{Element, Movement, copy_rows, move_elements};
 use super::elementwise::PIECE;
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::Transpose;
 use rayon::prelude::*;
@@ -10,9 +10,11 @@ use rayon::prelude::*;
 /// So many columns of several rows are copied together, so that what is fetched of the argument for one row serves its neighbours.
 const BAND: usize = 16;
 
-pub(super) fn run(op: &Transpose, call: Call<'_>) -> Result<(), KernelError> {
-    move_elements(op, &call.inputs[0], &mut call.outputs[0]);
-    Ok(())
+impl CpuKernel for Transpose {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        move_elements(self, &call.inputs[0], &mut call.outputs[0]);
+        Ok(())
+    }
 }
 
 impl Movement for Transpose {

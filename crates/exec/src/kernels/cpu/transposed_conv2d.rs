@@ -6,42 +6,44 @@
 use super::gemm::{Accumulate, Matrix, MatrixMut, gemm, parallel_gemm};
 use super::patches::{is_pointwise, reader};
 use super::workers::{even_pieces, for_each};
-use super::{Call, KernelError, Types};
+use super::{Call, CpuKernel, KernelError, Types};
 use plimsoll_graph::op::{Geometry, TransposedConv2d};
 use plimsoll_graph::{Shape, TensorType};
 
 /// So many pixels are worked on at a time.
 const TILE_PIXELS: usize = 256;
 
-pub(super) fn run(op: &TransposedConv2d, call: Call<'_>) -> Result<(), KernelError> {
-    let ([x, filter], [y]) = (call.inputs, call.outputs) else {
-        unreachable!("the shape rule has checked the inputs")
-    };
-    let geometry = geometry(op, &filter.tensor().shape);
-    let (f, c) = (x.shape().last(), y.shape().last());
-    if is_pointwise(&geometry) && op.conv.groups == 1 {
-        let pixels = y.shape().rows();
-        let images = Matrix::new(x.f32(), pixels, f);
-        let filter = Matrix::new(filter.f32(), c, f).transposed();
-        parallel_gemm(images, filter, MatrixMut::new(y.f32(), pixels, c), Accumulate::No);
-        return Ok(());
+impl CpuKernel for TransposedConv2d {
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        let ([x, filter], [y]) = (call.inputs, call.outputs) else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let geometry = geometry(self, &filter.tensor().shape);
+        let (f, c) = (x.shape().last(), y.shape().last());
+        if is_pointwise(&geometry) && self.conv.groups == 1 {
+            let pixels = y.shape().rows();
+            let images = Matrix::new(x.f32(), pixels, f);
+            let filter = Matrix::new(filter.f32(), c, f).transposed();
+            parallel_gemm(images, filter, MatrixMut::new(y.f32(), pixels, c), Accumulate::No);
+            return Ok(());
+        }
+        let gather = Gather { x: x.f32(), filter: filter.f32(), geometry, f, c, groups: self.conv.groups };
+        let lines = y.shape()[0] * geometry.input[0];
+        let band = lines_per_band(&geometry, lines);
+        let bands = y.f32().chunks_mut((band * geometry.input[1] * c).max(1)).enumerate();
+        for_each(bands, call.scratch, buffer(f, c, self.conv.groups), |(index, y), buffer| {
+            gather.band(index * band, y, buffer);
+        });
+        Ok(())
     }
-    let gather = Gather { x: x.f32(), filter: filter.f32(), geometry, f, c, groups: op.conv.groups };
-    let lines = y.shape()[0] * geometry.input[0];
-    let band = lines_per_band(&geometry, lines);
-    let bands = y.f32().chunks_mut((band * geometry.input[1] * c).max(1)).enumerate();
-    for_each(bands, call.scratch, buffer(f, c, op.conv.groups), |(index, y), buffer| {
-        gather.band(index * band, y, buffer);
-    });
-    Ok(())
-}
 
-pub(super) fn scratch(op: &TransposedConv2d, types: Types<'_>) -> usize {
-    let [x, filter]: &[TensorType; 2] =
-        types.inputs.try_into().expect("the shape rule has checked the inputs");
-    match is_pointwise(&geometry(op, &filter.shape)) && op.conv.groups == 1 {
-        true => 0,
-        false => types.threads * buffer(x.shape.last(), types.outputs[0].shape.last(), op.conv.groups),
+    fn scratch(&self, types: Types<'_>) -> usize {
+        let [x, filter]: &[TensorType; 2] =
+            types.inputs.try_into().expect("the shape rule has checked the inputs");
+        match is_pointwise(&geometry(self, &filter.shape)) && self.conv.groups == 1 {
+            true => 0,
+            false => types.threads * buffer(x.shape.last(), types.outputs[0].shape.last(), self.conv.groups),
+        }
     }
 }
 

@@ -2,13 +2,9 @@
 
 use super::elementwise::{map, map_pair};
 use super::exponential::{exp, sigmoid, tanh};
-use super::{Call, KernelError};
+use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::op::{Unary, UnaryGradient};
 use std::f32::consts::FRAC_1_SQRT_2;
-
-pub(super) const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
-
-pub(super) const IN_PLACE_GRADIENT: &[(usize, usize)] = &[(0, 0), (1, 0)];
 
 /// `sqrt(2 / pi)`
 const SQRT_2_OVER_PI: f32 = 0.797_884_6;
@@ -19,71 +15,79 @@ const DENSITY_AT_0: f32 = 0.398_942_3;
 /// The coefficient of the cube in the tanh approximation of GELU.
 const GELU_CUBE: f32 = 0.044_715;
 
-pub(super) fn run(op: &Unary, call: Call<'_>) -> Result<(), KernelError> {
-    match *op {
-        Unary::Relu => map(call, |x| x.max(0.0)),
-        Unary::Relu6 => map(call, |x| x.clamp(0.0, 6.0)),
-        Unary::LeakyRelu(slope) => map(call, |x| if x > 0.0 { x } else { slope * x }),
-        Unary::Elu(alpha) => map(call, |x| if x > 0.0 { x } else { alpha * x.exp_m1() }),
-        Unary::Sigmoid => map(call, sigmoid),
-        Unary::HardSigmoid => map(call, hard_sigmoid),
-        Unary::Tanh => map(call, tanh),
-        Unary::Swish => map(call, |x| x * sigmoid(x)),
-        Unary::HardSwish => map(call, |x| x * hard_sigmoid(x)),
-        Unary::Gelu => map(call, |x| x * normal_distribution(x)),
-        Unary::GeluTanh => map(call, |x| 0.5 * x * (1.0 + gelu_tanh(x))),
-        Unary::Softplus => map(call, |x| x.max(0.0) + (-x.abs()).exp().ln_1p()),
-        Unary::Exp => map(call, exp),
-        Unary::Log => map(call, f32::ln),
-        Unary::Sqrt => map(call, f32::sqrt),
-        Unary::Rsqrt => map(call, |x| 1.0 / x.sqrt()),
-        Unary::Square => map(call, |x| x * x),
-        Unary::Abs => map(call, f32::abs),
-        Unary::Negate => map(call, |x| -x),
-        Unary::AddScalar(c) => map(call, |x| x + c),
-        Unary::MultiplyScalar(c) => map(call, |x| c * x),
-        Unary::MaximumScalar(c) => map(call, |x| x.max(c)),
-        Unary::PowerScalar(c) => map(call, |x| x.powf(c)),
-        Unary::Huber(delta) => map(call, |x| {
-            let near = x.abs().min(delta);
-            near * (x.abs() - 0.5 * near)
-        }),
+impl CpuKernel for Unary {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
+
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        match *self {
+            Unary::Relu => map(call, |x| x.max(0.0)),
+            Unary::Relu6 => map(call, |x| x.clamp(0.0, 6.0)),
+            Unary::LeakyRelu(slope) => map(call, |x| if x > 0.0 { x } else { slope * x }),
+            Unary::Elu(alpha) => map(call, |x| if x > 0.0 { x } else { alpha * x.exp_m1() }),
+            Unary::Sigmoid => map(call, sigmoid),
+            Unary::HardSigmoid => map(call, hard_sigmoid),
+            Unary::Tanh => map(call, tanh),
+            Unary::Swish => map(call, |x| x * sigmoid(x)),
+            Unary::HardSwish => map(call, |x| x * hard_sigmoid(x)),
+            Unary::Gelu => map(call, |x| x * normal_distribution(x)),
+            Unary::GeluTanh => map(call, |x| 0.5 * x * (1.0 + gelu_tanh(x))),
+            Unary::Softplus => map(call, |x| x.max(0.0) + (-x.abs()).exp().ln_1p()),
+            Unary::Exp => map(call, exp),
+            Unary::Log => map(call, f32::ln),
+            Unary::Sqrt => map(call, f32::sqrt),
+            Unary::Rsqrt => map(call, |x| 1.0 / x.sqrt()),
+            Unary::Square => map(call, |x| x * x),
+            Unary::Abs => map(call, f32::abs),
+            Unary::Negate => map(call, |x| -x),
+            Unary::AddScalar(c) => map(call, |x| x + c),
+            Unary::MultiplyScalar(c) => map(call, |x| c * x),
+            Unary::MaximumScalar(c) => map(call, |x| x.max(c)),
+            Unary::PowerScalar(c) => map(call, |x| x.powf(c)),
+            Unary::Huber(delta) => map(call, |x| {
+                let near = x.abs().min(delta);
+                near * (x.abs() - 0.5 * near)
+            }),
+        }
     }
 }
 
-/// The first operand is what [`Unary::saved`] says: `x` or `y`.
-pub(super) fn run_gradient(op: &UnaryGradient, call: Call<'_>) -> Result<(), KernelError> {
-    match op.0 {
-        Unary::Relu => map_pair(call, |y, dy| if y > 0.0 { dy } else { 0.0 }),
-        Unary::Relu6 => map_pair(call, |y, dy| if y > 0.0 && y < 6.0 { dy } else { 0.0 }),
-        Unary::LeakyRelu(slope) => map_pair(call, |x, dy| if x > 0.0 { dy } else { slope * dy }),
-        Unary::Elu(alpha) => map_pair(call, |y, dy| if y > 0.0 { dy } else { dy * (y + alpha) }),
-        Unary::Sigmoid => map_pair(call, |y, dy| dy * y * (1.0 - y)),
-        Unary::HardSigmoid => map_pair(call, |x, dy| if x.abs() < 3.0 { dy / 6.0 } else { 0.0 }),
-        Unary::Tanh => map_pair(call, |y, dy| dy * (1.0 - y) * (1.0 + y)),
-        Unary::Swish => map_pair(call, |x, dy| {
-            let s = sigmoid(x);
-            dy * s * (1.0 + x * (1.0 - s))
-        }),
-        Unary::HardSwish => map_pair(call, |x, dy| dy * hard_swish_slope(x)),
-        Unary::Gelu => {
-            map_pair(call, |x, dy| dy * (normal_distribution(x) + x * DENSITY_AT_0 * exp(-0.5 * x * x)))
+impl CpuKernel for UnaryGradient {
+    const IN_PLACE: &[(usize, usize)] = &[(0, 0), (1, 0)];
+
+    /// The first operand is what [`Unary::saved`] says: `x` or `y`.
+    fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
+        match self.0 {
+            Unary::Relu => map_pair(call, |y, dy| if y > 0.0 { dy } else { 0.0 }),
+            Unary::Relu6 => map_pair(call, |y, dy| if y > 0.0 && y < 6.0 { dy } else { 0.0 }),
+            Unary::LeakyRelu(slope) => map_pair(call, |x, dy| if x > 0.0 { dy } else { slope * dy }),
+            Unary::Elu(alpha) => map_pair(call, |y, dy| if y > 0.0 { dy } else { dy * (y + alpha) }),
+            Unary::Sigmoid => map_pair(call, |y, dy| dy * y * (1.0 - y)),
+            Unary::HardSigmoid => map_pair(call, |x, dy| if x.abs() < 3.0 { dy / 6.0 } else { 0.0 }),
+            Unary::Tanh => map_pair(call, |y, dy| dy * (1.0 - y) * (1.0 + y)),
+            Unary::Swish => map_pair(call, |x, dy| {
+                let s = sigmoid(x);
+                dy * s * (1.0 + x * (1.0 - s))
+            }),
+            Unary::HardSwish => map_pair(call, |x, dy| dy * hard_swish_slope(x)),
+            Unary::Gelu => {
+                map_pair(call, |x, dy| dy * (normal_distribution(x) + x * DENSITY_AT_0 * exp(-0.5 * x * x)))
+            }
+            Unary::GeluTanh => map_pair(call, |x, dy| dy * gelu_tanh_slope(x)),
+            // The slope is the sigmoid of x: 1 - e^-y.
+            Unary::Softplus => map_pair(call, |y, dy| -dy * (-y).exp_m1()),
+            Unary::Exp => map_pair(call, |y, dy| dy * y),
+            Unary::Log => map_pair(call, |x, dy| dy / x),
+            Unary::Sqrt => map_pair(call, |y, dy| 0.5 * dy / y),
+            Unary::Rsqrt => map_pair(call, |y, dy| -0.5 * dy * y * y * y),
+            Unary::Square => map_pair(call, |x, dy| 2.0 * x * dy),
+            Unary::Abs => map_pair(call, |x, dy| if x == 0.0 { 0.0 } else { dy * x.signum() }),
+            Unary::Negate => map_pair(call, |_, dy| -dy),
+            Unary::AddScalar(_) => map_pair(call, |_, dy| dy),
+            Unary::MultiplyScalar(c) => map_pair(call, |_, dy| c * dy),
+            Unary::MaximumScalar(c) => map_pair(call, |x, dy| if x >= c { dy } else { 0.0 }),
+            Unary::PowerScalar(c) => map_pair(call, |x, dy| dy * c * x.powf(c - 1.0)),
+            Unary::Huber(delta) => map_pair(call, |x, dy| dy * x.clamp(-delta, delta)),
         }
-        Unary::GeluTanh => map_pair(call, |x, dy| dy * gelu_tanh_slope(x)),
-        // The slope is the sigmoid of x: 1 - e^-y.
-        Unary::Softplus => map_pair(call, |y, dy| -dy * (-y).exp_m1()),
-        Unary::Exp => map_pair(call, |y, dy| dy * y),
-        Unary::Log => map_pair(call, |x, dy| dy / x),
-        Unary::Sqrt => map_pair(call, |y, dy| 0.5 * dy / y),
-        Unary::Rsqrt => map_pair(call, |y, dy| -0.5 * dy * y * y * y),
-        Unary::Square => map_pair(call, |x, dy| 2.0 * x * dy),
-        Unary::Abs => map_pair(call, |x, dy| if x == 0.0 { 0.0 } else { dy * x.signum() }),
-        Unary::Negate => map_pair(call, |_, dy| -dy),
-        Unary::AddScalar(_) => map_pair(call, |_, dy| dy),
-        Unary::MultiplyScalar(c) => map_pair(call, |_, dy| c * dy),
-        Unary::MaximumScalar(c) => map_pair(call, |x, dy| if x >= c { dy } else { 0.0 }),
-        Unary::PowerScalar(c) => map_pair(call, |x, dy| dy * c * x.powf(c - 1.0)),
-        Unary::Huber(delta) => map_pair(call, |x, dy| dy * x.clamp(-delta, delta)),
     }
 }
 
