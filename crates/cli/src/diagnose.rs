@@ -1,18 +1,18 @@
 //! `plimsoll diagnose`: why memory ran out, from the log.
 
 use crate::failure::Failure;
+use crate::notes;
 use crate::step::optimizer;
 use crate::table::Table;
 use crate::wording;
 use clap::Args;
-use plimsoll::identify::{Identified, identify};
+use plimsoll::findings::{ChunkFindings, Findings, ModelFindings, Squeezed};
 use plimsoll::import::evidence::{self, EvidenceError};
 use plimsoll::import::oomlog::Log;
-use plimsoll::report::diagnosis::{self, Diagnosis, html, json, text};
+use plimsoll::report::diagnosis::{html, json, text};
 use plimsoll::train::Optimizer;
-use plimsoll::{Allow, Bytes, Job, Prepared, fit, specification};
+use plimsoll::{Bytes, Job, JobRequest, OpenedJob};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,33 +44,33 @@ pub struct Diagnose {
 
 /// How many reports are printed in full.
 const PRINTED: usize = 5;
-/// How many sizes of chunks are identified.
-const IDENTIFIED: usize = 12;
 
 /// Runs the command.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
-    let prepared = prepare(arguments)?;
-    let log = read(&arguments.file)?;
-    let findings = Findings::of(log, prepared);
+    let job = arguments.job()?;
+    let found = Findings::of(read(&arguments.file)?, job.as_ref())?.worded(wording::ask, wording::hint);
     if let Some(path) = &arguments.output {
-        let page = html::print(&format!("Out of memory: {}", arguments.file), &findings.diagnoses);
+        let page = html::print(&format!("Out of memory: {}", arguments.file), &found.diagnoses);
         std::fs::write(path, page)
             .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display()), None))?;
         eprintln!("wrote {}", path.display());
     }
     match arguments.json {
-        true => println!("{:#}", findings.as_json()),
-        false => println!("{}", findings.as_text()),
+        true => println!("{:#}", as_json(&found)),
+        false => println!("{}", as_text(&found)),
     }
-    Ok(ExitCode::from(u8::from(findings.plans.values().any(Result::is_err))))
+    Ok(ExitCode::from(u8::from(found.is_hopeless())))
 }
 
-/// The model that ran, planned; none where it is not named.
-fn prepare(arguments: &Diagnose) -> Result<Option<Prepared>, Failure> {
-    let (Some(model), Some(batch)) = (&arguments.model, arguments.batch) else { return Ok(None) };
-    let mut job = Job::new(specification::find(model)?, batch);
-    job.optimizer = arguments.optimizer;
-    Ok(Some(job.prepare()?))
+impl Diagnose {
+    /// The model that ran, where it is named.
+    fn job(&self) -> Result<Option<Job>, Failure> {
+        let (Some(model), Some(batch)) = (&self.model, self.batch) else { return Ok(None) };
+        let request = JobRequest { batch, optimizer: Some(self.optimizer), ..JobRequest::of(model) };
+        let OpenedJob { job, notes, .. } = request.open()?;
+        notes::tell(&notes);
+        Ok(Some(job))
+    }
 }
 
 fn read(path: &str) -> Result<Log, Failure> {
@@ -106,135 +106,71 @@ fn nothing_found(name: &str, log: &Log) -> Failure {
     Failure::usage(format!("{name}: no out-of-memory report found"), Some(hint.to_string()))
 }
 
-/// What was found in a log.
-struct Findings {
-    diagnoses: Vec<Diagnosis>,
-    skipped: u64,
-    did_without: u64,
-    prepared: Option<Prepared>,
-    /// For each limit that the step as it is does not fit, a plan that does, or what would make one fit.
-    plans: BTreeMap<Bytes, Result<Squeezed, String>>,
+fn as_text(found: &Findings) -> String {
+    let count = found.diagnoses.len();
+    let all = count as u64 + found.skipped;
+    let mut printed = Vec::new();
+    for (number, diagnosis) in found.diagnoses.iter().enumerate().take(PRINTED) {
+        let head = format!("── report {} of {all}, line {}\n", number + 1, diagnosis.dump.line);
+        printed.push(if count > 1 { head } else { String::new() } + &text::print(diagnosis));
+        printed.extend(found.models.get(number).map(model_text));
+    }
+    if count > PRINTED {
+        printed.push(format!("and {} more reports (--json lists them)", all - PRINTED as u64));
+    }
+    printed.join("\n\n")
 }
 
-/// A plan that fits a limit because something is computed again or the batch is cut.
-struct Squeezed {
-    peak: Bytes,
-    extra_time: f64,
-    micro_batches: usize,
+fn as_json(found: &Findings) -> Value {
+    let mut dumps: Vec<Value> = found.diagnoses.iter().map(json::print).collect();
+    for (dump, model) in dumps.iter_mut().zip(&found.models) {
+        dump["model"] = serde_json::to_value(model).expect("findings are plain data");
+    }
+    json!({"dumps": dumps, "skipped": found.skipped, "did_without": found.did_without})
 }
 
-impl Squeezed {
-    fn as_json(&self) -> Value {
-        json!({"peak_bytes": self.peak, "extra_time_fraction": self.extra_time, "micro_batches": self.micro_batches})
+/// Who the large chunks are, and the plan.
+fn model_text(model: &ModelFindings) -> String {
+    let head = ["chunks in use", "each", "", "values of the step with this size"];
+    let mut table = Table::new(head).right(0).right(1);
+    for known in &model.chunks {
+        let sign = if known.exact { "" } else { "<" };
+        table.row([
+            known.chunks.to_string(),
+            known.chunk_bytes.to_string(),
+            sign.to_string(),
+            describe(known),
+        ]);
     }
-
-    fn explain(&self, limit: Bytes) -> String {
-        let parts = match self.micro_batches {
-            1 => String::new(),
-            parts => format!(" in {parts} micro-batches"),
-        };
-        let slower = 100.0 * self.extra_time;
-        format!(
-            "`plimsoll fit` makes it {}{parts}, which fits the limit of {limit}, for {slower:.0} % more time",
-            self.peak
-        )
-    }
+    let legend = "(< the value is smaller: an unsplit chunk, or something else)";
+    format!("{}\n{legend}\n\n{}", table.print(), verdict(model))
 }
 
-fn squeezed(prepared: &Prepared, limit: Bytes) -> Result<Squeezed, String> {
-    let found = fit(&prepared.job, limit, Allow::default())
-        .map_err(|error| error.hint().map_or_else(|| error.to_string(), |hint| wording::hint(&hint)))?;
-    let (plan, extra_time) = (&found.prepared, found.extra_time());
-    Ok(Squeezed { peak: plan.peak(), extra_time, micro_batches: plan.job.micro_batches })
-}
-
-impl Findings {
-    fn of(log: Log, prepared: Option<Prepared>) -> Self {
-        let (skipped, did_without) = (log.skipped, log.did_without);
-        let limits = log.dumps.iter().filter_map(|dump| dump.limit).map(|limit| limit.size());
-        let limits: BTreeSet<Bytes> = limits.collect();
-        let plans = prepared.iter().flat_map(|prepared| {
-            let short = limits.iter().filter(|limit| prepared.peak() > **limit);
-            short.map(|&limit| (limit, squeezed(prepared, limit)))
-        });
-        let plans = plans.collect();
-        let diagnoses = diagnosis::diagnose(log).into_iter().map(|diagnosis| diagnosis.worded(wording::ask));
-        Self { diagnoses: diagnoses.collect(), skipped, did_without, prepared, plans }
-    }
-
-    fn as_text(&self) -> String {
-        let count = self.diagnoses.len();
-        let all = count as u64 + self.skipped;
-        let mut printed = Vec::new();
-        for (number, diagnosis) in self.diagnoses.iter().enumerate().take(PRINTED) {
-            let head = format!("── report {} of {all}, line {}\n", number + 1, diagnosis.dump.line);
-            printed.push(if count > 1 { head } else { String::new() } + &text::print(diagnosis));
-            printed.extend(self.prepared.as_ref().map(|prepared| self.model_text(prepared, diagnosis)));
-        }
-        if count > PRINTED {
-            printed.push(format!("and {} more reports (--json lists them)", all - PRINTED as u64));
-        }
-        printed.join("\n\n")
-    }
-
-    fn as_json(&self) -> Value {
-        let dumps = self.diagnoses.iter().map(|diagnosis| {
-            let mut dump = json::print(diagnosis);
-            if let Some(prepared) = &self.prepared {
-                dump["model"] = self.model_json(prepared, diagnosis);
-            }
-            dump
-        });
-        let dumps: Vec<Value> = dumps.collect();
-        json!({"dumps": dumps, "skipped": self.skipped, "did_without": self.did_without})
-    }
-
-    /// Who the large chunks are, and the plan.
-    fn model_text(&self, prepared: &Prepared, diagnosis: &Diagnosis) -> String {
-        let head = ["chunks in use", "each", "", "values of the step with this size"];
-        let mut table = Table::new(head).right(0).right(1);
-        for known in identify(&diagnosis.dump, prepared.step().graph(), IDENTIFIED) {
-            let sign = if known.exact { "" } else { "<" };
-            table.row([known.count.to_string(), known.bytes.to_string(), sign.to_string(), describe(&known)]);
-        }
-        let legend = "(< the value is smaller: an unsplit chunk, or something else)";
-        format!("{}\n{legend}\n\n{}", table.print(), self.verdict(prepared, diagnosis))
-    }
-
-    /// Whether a planned step fits what the pool had, and what would make it fit.
-    fn verdict(&self, prepared: &Prepared, diagnosis: &Diagnosis) -> String {
-        let (name, batch, peak) = (&prepared.job.model.name, prepared.job.batch, prepared.peak());
-        let head = format!("a planned step of {name} with batch {batch} needs {peak}");
-        let Some(limit) = diagnosis.dump.limit.map(|limit| limit.size()) else { return head };
-        match self.plans.get(&limit) {
-            None => format!("{head} and fits the limit of {limit}, headroom {}", limit.saturating_sub(peak)),
-            Some(Ok(squeezed)) => format!("{head}; {}", squeezed.explain(limit)),
-            Some(Err(hint)) => format!("{head}, more than the limit of {limit}; {hint}"),
+/// Whether a planned step fits what the pool had, and what would make it fit.
+fn verdict(model: &ModelFindings) -> String {
+    let ModelFindings { model: name, batch, planned_peak_bytes: peak, .. } = model;
+    let head = format!("a planned step of {name} with batch {batch} needs {peak}");
+    let Some(limit) = model.limit_bytes else { return head };
+    match (&model.squeezed, &model.hint) {
+        (Some(squeezed), _) => format!("{head}; {}", explain(squeezed, limit)),
+        (None, Some(hint)) => format!("{head}, more than the limit of {limit}; {hint}"),
+        (None, None) => {
+            format!("{head} and fits the limit of {limit}, headroom {}", limit.saturating_sub(*peak))
         }
     }
-
-    fn model_json(&self, prepared: &Prepared, diagnosis: &Diagnosis) -> Value {
-        let known = identify(&diagnosis.dump, prepared.step().graph(), IDENTIFIED);
-        let row = |known: &Identified| {
-            let roles = known.roles.iter().map(|(role, count)| (role.to_string(), json!(count)));
-            let roles: serde_json::Map<String, Value> = roles.collect();
-            json!({"chunk_bytes": known.bytes, "chunks": known.count, "exact": known.exact, "roles": roles, "values": known.values})
-        };
-        let limit = diagnosis.dump.limit.map(|limit| limit.size());
-        let squeezed = limit.and_then(|limit| self.plans.get(&limit));
-        json!({
-            "model": prepared.job.model.name,
-            "batch": prepared.job.batch,
-            "planned_peak_bytes": prepared.peak(),
-            "fits": limit.map(|limit| !matches!(self.plans.get(&limit), Some(Err(_)))),
-            "squeezed": squeezed.and_then(|plan| plan.as_ref().ok()).map(Squeezed::as_json),
-            "hint": squeezed.and_then(|plan| plan.as_ref().err()),
-            "chunks": known.iter().map(row).collect::<Vec<_>>(),
-        })
-    }
 }
 
-fn describe(known: &Identified) -> String {
+fn explain(squeezed: &Squeezed, limit: Bytes) -> String {
+    let Squeezed { peak_bytes, extra_time_fraction, micro_batches } = squeezed;
+    let parts =
+        if *micro_batches == 1 { String::new() } else { format!(" in {micro_batches} micro-batches") };
+    let slower = 100.0 * extra_time_fraction;
+    format!(
+        "`plimsoll fit` makes it {peak_bytes}{parts}, which fits the limit of {limit}, for {slower:.0} % more time"
+    )
+}
+
+fn describe(known: &ChunkFindings) -> String {
     let roles: Vec<String> = known.roles.iter().map(|(role, count)| format!("{count} {role}")).collect();
     let more = if known.roles.values().sum::<usize>() > known.values.len() { ", ..." } else { "" };
     format!("{}: {}{more}", roles.join(", "), known.values.join(", "))

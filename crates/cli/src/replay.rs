@@ -7,10 +7,8 @@ use crate::table::Table;
 use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::memory::AllocatorOptions;
-use plimsoll::memory::replay::Shortage;
-use plimsoll::replay::{Comparison, Question, Recording, Row, compare};
-use plimsoll::trace::{Trace, happened};
-use serde_json::{Value, json};
+use plimsoll::replay::{Question, Recording, compare};
+use plimsoll::reports::{RanOut, ReplayReport};
 use std::process::ExitCode;
 
 /// `plimsoll replay`
@@ -43,75 +41,45 @@ pub struct Replay {
 /// Runs the command.
 pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
     let Recording { trace, .. } = recording(&arguments.trace)?;
-    if happened(&trace) > trace.events.len() as u64 {
-        eprintln!("note: steps that are the same as earlier ones are replayed once");
-    }
     let mut options = AllocatorOptions::default();
     options.bfc.growth = arguments.growth == "on";
     let question = Question { allocators: arguments.allocator.clone(), options, limit: arguments.limit };
     let comparison = compare(&trace, &question).map_err(|error| Failure::usage(error.to_string(), None))?;
-    match arguments.json {
-        true => println!("{:#}", as_json(&comparison, &trace)),
-        false => println!("{}", as_text(&comparison, &trace, arguments)),
+    let report = ReplayReport::of(&comparison, &trace, arguments.limit);
+    if report.shortened {
+        eprintln!("note: steps that are the same as earlier ones are replayed once");
     }
-    let ran_out = comparison.rows.iter().any(|row| row.outcome.out_of_memory.is_some());
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
+        false => println!("{}", as_text(&report)),
+    }
+    let ran_out = report.allocators.iter().any(|row| row.out_of_memory.is_some());
     Ok(ExitCode::from(u8::from(ran_out)))
 }
 
-fn as_text(comparison: &Comparison, trace: &Trace, arguments: &Replay) -> String {
-    let limit = arguments.limit.map_or("no limit".to_string(), |limit| format!("limit {limit}"));
-    let head = format!("{} events · floor {} · {limit}", comparison.events, comparison.floor);
+fn as_text(report: &ReplayReport) -> String {
+    let limit = report.limit_bytes.map_or("no limit".to_string(), |limit| format!("limit {limit}"));
+    let head = format!("{} events · floor {} · {limit}", report.events, report.floor_bytes);
     let names =
         ["allocator", "peak in use", "peak reserved", "worst fragmentation", "smallest limit", "ran out"];
     let mut table = Table::new(names).right(1).right(2).right(3).right(4);
-    for Row { allocator, outcome, smallest_limit } in &comparison.rows {
+    for row in &report.allocators {
         table.row([
-            allocator.clone(),
-            outcome.peak_in_use.to_string(),
-            outcome.peak_reserved.to_string(),
-            format!("{:.1} %", 100.0 * outcome.worst_fragmentation),
-            smallest_limit.map_or("none".to_string(), |limit| limit.to_string()),
-            outcome.out_of_memory.map_or("-".to_string(), |shortage| place_of(&shortage, trace)),
+            row.allocator.clone(),
+            row.peak_in_use_bytes.to_string(),
+            row.peak_reserved_bytes.to_string(),
+            format!("{:.1} %", 100.0 * row.worst_fragmentation),
+            row.smallest_limit_bytes.map_or("none".to_string(), |limit| limit.to_string()),
+            row.out_of_memory.as_ref().map_or("-".to_string(), place_of),
         ]);
     }
     format!("{head}\n\n{}", table.print())
 }
 
-fn place_of(shortage: &Shortage, trace: &Trace) -> String {
-    let Shortage { event, requested, free, largest_free, .. } = shortage;
-    let op = op(shortage, trace);
+fn place_of(ran_out: &RanOut) -> String {
+    let RanOut { event, op, requested_bytes, free_bytes, largest_free_bytes } = ran_out;
     let who = if op.is_empty() { String::new() } else { format!(" for {op}") };
-    format!("at event {event}: {requested}{who}, {free} free, {largest_free} in one block")
-}
-
-/// The op that asked for what it did not get, or the value where the op is not known.
-fn op<'a>(shortage: &Shortage, trace: &'a Trace) -> &'a str {
-    let label = trace.labels.get(shortage.label.0 as usize);
-    label.map_or("", |label| if label.op.is_empty() { &label.value } else { &label.op })
-}
-
-fn as_json(comparison: &Comparison, trace: &Trace) -> Value {
-    let shortage = |shortage: &Shortage| {
-        json!({
-            "event": shortage.event,
-            "op": op(shortage, trace),
-            "requested_bytes": shortage.requested,
-            "free_bytes": shortage.free,
-            "largest_free_bytes": shortage.largest_free,
-        })
-    };
-    let row = |row: &Row| {
-        json!({
-            "allocator": row.allocator,
-            "peak_in_use_bytes": row.outcome.peak_in_use,
-            "peak_reserved_bytes": row.outcome.peak_reserved,
-            "worst_fragmentation": row.outcome.worst_fragmentation,
-            "out_of_memory": row.outcome.out_of_memory.as_ref().map(shortage),
-            "smallest_limit_bytes": row.smallest_limit,
-        })
-    };
-    let rows: Vec<Value> = comparison.rows.iter().map(row).collect();
-    json!({"floor_bytes": comparison.floor, "events": comparison.events, "allocators": rows})
+    format!("at event {event}: {requested_bytes}{who}, {free_bytes} free, {largest_free_bytes} in one block")
 }
 
 fn allocator(name: &str) -> Result<String, String> {

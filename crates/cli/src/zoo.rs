@@ -3,10 +3,7 @@
 use crate::failure::Failure;
 use crate::table::Table;
 use clap::Args;
-use plimsoll::graph::Role;
-use plimsoll::model::zoo::{self, Entry};
-use plimsoll::model::{Mode, ModelError};
-use serde_json::{Value, json};
+use plimsoll::reports::ZooReport;
 use std::process::ExitCode;
 
 /// `plimsoll zoo`
@@ -19,36 +16,25 @@ pub struct Zoo {
 
 /// Runs the command.
 pub fn run(arguments: &Zoo) -> Result<ExitCode, Failure> {
-    let entries = zoo::entries();
-    let counts: Result<Vec<usize>, ModelError> = entries.iter().map(parameters).collect();
-    let counts = counts.map_err(plimsoll::JobError::from)?;
+    let report = ZooReport::new().map_err(plimsoll::JobError::from)?;
     match arguments.json {
-        true => {
-            println!("{:#}", json!({ "models": entries.iter().zip(counts).map(as_json).collect::<Vec<_>>() }))
-        }
-        false => println!("{}", as_text(entries, &counts)),
+        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
+        false => println!("{}", as_text(&report)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// All parameters at the default size and options, as Keras counts them.
-fn parameters(entry: &Entry) -> Result<usize, ModelError> {
-    let model = zoo::find(entry.name).expect("the zoo knows its own entries");
-    let graph = model.lower(1, Mode::Inference)?;
-    Ok(graph.elements_of(Role::Parameter) + graph.elements_of(Role::Statistic))
-}
-
-fn as_text(entries: &[Entry], counts: &[usize]) -> String {
+fn as_text(report: &ZooReport) -> String {
     let mut table = Table::new(["model", "size", "parameters", "options", "what it is"]).right(2);
-    for (entry, count) in entries.iter().zip(counts) {
+    for model in &report.models {
         let options: Vec<String> =
-            entry.options.iter().map(|option| format!("{}={}", option.name, option.default)).collect();
+            model.options.iter().map(|(name, default)| format!("{name}={default}")).collect();
         table.row([
-            entry.name.to_string(),
-            format!("@{} {}", entry.default_size, entry.unit),
-            grouped(*count),
+            model.name.to_string(),
+            format!("@{} {}", model.size, model.unit),
+            grouped(model.parameters),
             options.join(","),
-            entry.description.to_string(),
+            model.description.to_string(),
         ]);
     }
     format!(
@@ -68,22 +54,6 @@ fn grouped(count: usize) -> String {
         text.push(digit);
     }
     text
-}
-
-fn as_json((entry, parameters): (&Entry, usize)) -> Value {
-    let options: serde_json::Map<String, Value> = entry
-        .options
-        .iter()
-        .map(|option| (option.name.to_string(), json!(option.default.to_string())))
-        .collect();
-    json!({
-        "name": entry.name,
-        "description": entry.description,
-        "size": entry.default_size,
-        "unit": entry.unit,
-        "parameters": parameters,
-        "options": options,
-    })
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod engine;
 mod evidence;
 mod exchange;
 mod exhibit;
+pub mod findings;
 mod fit;
 mod fit_request;
 mod headline;

@@ -7,11 +7,15 @@ mod failure;
 mod fit;
 mod inspect;
 mod prediction;
+mod replay;
 mod train;
+mod zoo;
 
 pub use devices::{DeviceReport, DevicesReport, HostReport};
 pub use failure::FailureReport;
 pub use fit::{AdviceReport, FitReport, PointReport, StageReport};
 pub use inspect::{HoldingReport, InspectReport, LayerReport, LeverReport, MomentReport, by_role};
 pub use prediction::{ForeignLayerReport, PredictRequest, PredictionReport, TensorReport};
+pub use replay::{RanOut, ReplayReport, ReplayRow};
 pub use train::TrainReport;
+pub use zoo::{ZooModelReport, ZooReport};

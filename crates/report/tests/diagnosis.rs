@@ -103,7 +103,7 @@ fn alexnet_is_short_by_its_surplus() {
     }
     assert_eq!(remedy(alexnet, "compaction").enough, Some(false));
     assert_eq!(remedy(alexnet, "planned_layout").enough, Some(true));
-    assert_eq!(remedy(alexnet, "less").title, "less by 0.66 MiB");
+    assert_eq!(remedy(alexnet, "less").title, "0.66 MiB less in use");
     assert_eq!(remedy(alexnet, "smaller_batch").title, "a batch of 114 instead of 128");
 }
 

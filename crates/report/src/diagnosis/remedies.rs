@@ -208,8 +208,10 @@ fn less(balance: &Balance, dump: &Dump) -> Option<Remedy> {
         }
         (short, _) => format!("{} less in use would do", print(short)),
     };
-    let bytes = if short > 0 { short } else { as_it_lies? };
-    let title = format!("less by {}", print(bytes));
+    let title = match short {
+        0 => format!("a request smaller by {}", print(as_it_lies?)),
+        short => format!("{} less in use", print(short)),
+    };
     Some(Remedy {
         key: "less",
         title,

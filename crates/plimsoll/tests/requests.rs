@@ -1,0 +1,135 @@
+//! Jobs put together in the library, as a door would: nothing here knows the command line.
+
+use plimsoll::hint::{Call, Setting};
+use plimsoll::reports::{DevicesReport, FailureReport};
+use plimsoll::trace::evidence::RefusedBy;
+use plimsoll::{
+    Allow, Bytes, DeviceRequest, EagerRequest, FitRequest, Goal, Happening, Hint, JobRequest, MemoryUse,
+    Note, OnShortage, PartRequest, RequestError, RunLength, StepSource, TrainRequest,
+};
+
+fn digits(memory: Bytes) -> TrainRequest {
+    let request = TrainRequest::of(JobRequest { threads: Some(1), ..JobRequest::of("cnn") }, "digits");
+    let device = DeviceRequest { memory: Some(memory), ..DeviceRequest::default() };
+    TrainRequest { device, length: RunLength::Steps(3), ..request }
+}
+
+#[test]
+fn a_run_tells_what_happens_and_keeps_its_promise() {
+    let run = digits(Bytes::mib(4)).open().unwrap();
+    let planned = run.planned_peak();
+    assert!(planned <= run.device().limit() && run.notes().is_empty());
+    let mut steps = Vec::new();
+    let report = run
+        .train(|happening| match happening {
+            Happening::Step(progress) => steps.push(progress.step),
+            other => panic!("{other:?}"),
+        })
+        .unwrap();
+    assert_eq!(steps, [1, 2, 3]);
+    assert_eq!((report.planned_peak_bytes, report.measured_peak_bytes), (planned, planned));
+}
+
+/// Less than the step as written takes, more than its smallest plan.
+const BUDGET: Bytes = Bytes(1_400_000);
+
+#[test]
+fn a_plan_that_was_fitted_is_trained_from_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Some(folder.path().join("cnn.plan.json"));
+    let job = JobRequest { threads: Some(1), ..JobRequest::of("cnn@8,channels=1") };
+    let goal = Goal::Fastest(Allow::default());
+    let report = FitRequest { job, memory: BUDGET, goal, output }.run().unwrap();
+    assert!(report.peak_bytes <= BUDGET && report.as_written_peak_bytes > BUDGET);
+    let request = TrainRequest { step: StepSource::Plan(report.plan), ..digits(BUDGET) };
+    let outcome = request.open().unwrap().train(|_| {}).unwrap();
+    assert_eq!(outcome.measured_peak_bytes, report.peak_bytes);
+    let tight = TrainRequest {
+        device: DeviceRequest { memory: Some(Bytes(1 << 16)), ..DeviceRequest::default() },
+        ..request
+    };
+    let Err(refused @ RequestError::PlanTooLarge { .. }) = tight.open() else { panic!("it does not fit") };
+    assert!(refused.is_problem() && matches!(refused.hint(), Some(Hint::Call(Call::Fit { batch: 32, .. }))));
+}
+
+#[test]
+fn a_budget_that_no_plan_fits_is_a_failure_with_evidence() {
+    let Err(refused) = digits(Bytes(1 << 18)).open() else { panic!("it does not fit") };
+    let report = FailureReport::of(&refused);
+    assert!(report.is_problem && report.hint.is_none(), "a door words the hint");
+    let evidence = report.evidence.unwrap();
+    assert!(matches!(evidence.refused_by, RefusedBy::Budget { .. }));
+    assert!(evidence.requested > evidence.limit && evidence.held() > evidence.limit);
+}
+
+#[test]
+fn an_eager_run_that_runs_out_names_settings() {
+    let eager = |on_shortage| MemoryUse::Eager(EagerRequest { on_shortage, ..EagerRequest::default() });
+    let request = TrainRequest { memory_use: eager(OnShortage::Stop), ..digits(Bytes::mib(2)) };
+    let refused = request.open().unwrap().train(|_| {}).unwrap_err();
+    let Some(Hint::Set { settings, .. }) = refused.hint() else { panic!("{refused}") };
+    assert!(settings.contains(&Setting::OnShortage(OnShortage::Shrink)), "{settings:?}");
+    assert_eq!(refused.evidence().unwrap().step, Some(1));
+    let request = TrainRequest { memory_use: eager(OnShortage::Shrink), ..request };
+    let mut parts = 0;
+    let report = request.open().unwrap().train(|happening| {
+        if let Happening::Parts { parts: count, .. } = happening {
+            parts = count;
+        }
+    });
+    assert!(report.unwrap().shrunk_steps == Some(3) && parts > 1);
+}
+
+#[test]
+fn requests_that_make_no_sense_are_values() {
+    let job = |request: JobRequest| request.open().err().expect("it makes no sense");
+    let cut = job(JobRequest { batch: 2, micro_batches: Some(3), ..JobRequest::of("cnn") });
+    assert!(matches!(cut, RequestError::MicroBatches { batch: 2, micro_batches: 3 }));
+    assert_eq!(job(JobRequest::of("resnet51")).hint(), Some(Hint::Call(Call::Zoo)));
+    let train = |change: &dyn Fn(&mut TrainRequest)| {
+        let mut request = digits(Bytes::mib(4));
+        change(&mut request);
+        let error = request.open().err().expect("it makes no sense");
+        assert!(!error.is_problem(), "{error}");
+        error
+    };
+    assert!(matches!(
+        train(&|r| r.length = RunLength::Steps(0)),
+        RequestError::NothingToDo { unit: "steps" }
+    ));
+    assert!(matches!(train(&|r| r.learning_rate = Some(-1.0)), RequestError::LearningRate { .. }));
+    assert!(matches!(train(&|r| r.lengths = vec![3]), RequestError::Lengths));
+    assert!(matches!(train(&|r| r.save = Some("out.keras".into())), RequestError::NothingToSave));
+    let torch =
+        EagerRequest { allocator: "torch".to_string(), growth: Some(false), ..EagerRequest::default() };
+    assert!(matches!(
+        train(&|r| r.memory_use = MemoryUse::Eager(torch.clone())),
+        RequestError::Growth { .. }
+    ));
+    let none = EagerRequest { allocator: "bcf".to_string(), ..EagerRequest::default() };
+    assert!(matches!(
+        train(&|r| r.memory_use = MemoryUse::Eager(none.clone())),
+        RequestError::Allocator { .. }
+    ));
+}
+
+#[test]
+fn devices_are_made_as_they_are_asked_for() {
+    let part =
+        |name: Option<&str>, mib| PartRequest { name: name.map(str::to_string), limit: Bytes::mib(mib) };
+    let split = vec![part(None, 3), part(Some("spare"), 1)];
+    let request = DeviceRequest { memory: Some(Bytes::mib(4)), split, ..DeviceRequest::default() };
+    let limit = |name: &str| {
+        DeviceRequest { name: name.to_string(), ..request.clone() }.open().map(|device| device.limit())
+    };
+    assert_eq!(
+        [limit("host"), limit("host:0"), limit("spare")].map(Result::unwrap),
+        [3, 3, 1].map(Bytes::mib)
+    );
+    assert!(limit("host:7").unwrap_err().to_string().contains("host:7"));
+    let report = DevicesReport::of(&request).unwrap();
+    assert_eq!((report.devices.len(), report.notes.len()), (2, 0));
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["devices"][1]["limit_bytes"], 1 << 20);
+    assert!(matches!(Note::File("x".to_string()).to_string().as_str(), "x"));
+}
