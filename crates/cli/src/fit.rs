@@ -7,11 +7,13 @@ use crate::foreign::{Foreign, Framework};
 use crate::step::Step;
 use crate::table::Table;
 use crate::{chart, notes, wording};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use plimsoll::graph::Role;
 use plimsoll::hint::Call;
 use plimsoll::reports::FitReport;
-use plimsoll::{Allow, Bytes, FitRequest, Goal};
+use plimsoll::train::lever::Home;
+use plimsoll::{Allowed, Bytes, FitRequest, Goal, Lever};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,9 +32,9 @@ pub struct Fit {
     /// With --maximize: how much slower a sample may be than as written, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
     pub slowdown: f64,
-    /// Levers that change the numbers, as a list: accumulate (micro-batches although batch statistics then see only one of them), optimizer
-    /// (one that keeps less), batch (a smaller one), and with --as tensorflow precision (mixed)
-    #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_enum)]
+    /// Levers that change the numbers, as a list. Those that do not are used unasked: accumulate, too, where samples of a
+    /// batch do not see each other
+    #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_parser = lever())]
     pub allow: Vec<Lever>,
     /// Who shall run the step instead of Plimsoll.
     #[command(flatten)]
@@ -40,19 +42,6 @@ pub struct Fit {
     /// Where the plan is written [default: the model's name with .plan.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// A lever that changes the numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Lever {
-    /// Micro-batches where samples of a batch see each other
-    Accumulate,
-    /// An optimizer that keeps less
-    Optimizer,
-    /// A smaller batch
-    Batch,
-    /// Two bytes an element where that is enough
-    Precision,
 }
 
 /// Runs the command.
@@ -77,25 +66,29 @@ impl Fit {
     }
 
     fn goal(&self) -> Result<Goal, Failure> {
-        if self.allow.contains(&Lever::Precision) && self.foreign.framework.is_none() {
-            let hint = "it is a lever of --as tensorflow".to_string();
-            return Err(Failure::usage(
-                "Plimsoll trains in float32: there is no precision to allow",
-                Some(hint),
-            ));
+        let foreign = self.allow.iter().find(|lever| !lever.is_of(Home::Plimsoll));
+        if let Some(lever) = foreign.filter(|_| self.foreign.framework.is_none()) {
+            let message = format!("Plimsoll trains in float32: there is no {lever} to allow");
+            return Err(Failure::usage(message, Some("it is a lever of --as tensorflow".to_string())));
         }
         if self.maximize.is_some() {
             return Ok(Goal::LargestBatch { slowdown: self.slowdown / 100.0 });
         }
-        let may = |lever| self.allow.contains(&lever);
-        Ok(Goal::Fastest(Allow {
-            // A number of micro-batches that is given is kept.
-            whole: self.step.micro_batches.is_some(),
-            accumulate: may(Lever::Accumulate),
-            optimizer: may(Lever::Optimizer),
-            batch: may(Lever::Batch),
-        }))
+        let allowed: Allowed = self.allow.iter().copied().collect();
+        // A number of micro-batches that is given is kept.
+        let is_given = self.step.micro_batches.is_some();
+        Ok(Goal::Fastest(if is_given { allowed.without(Lever::Accumulate) } else { allowed }))
     }
+}
+
+/// The levers that need permission, each with what it does and whose it is.
+fn lever() -> impl TypedValueParser<Value = Lever> {
+    let described = |lever: Lever| {
+        let home = if lever.is_of(Home::Plimsoll) { "" } else { " (with --as tensorflow)" };
+        PossibleValue::new(lever.name()).help(format!("{}{home}", lever.facts().what))
+    };
+    let names = PossibleValuesParser::new(Lever::to_be_allowed().map(described));
+    names.map(|name| Lever::parse(&name).expect("the parser knows levers only"))
 }
 
 fn as_text(report: &FitReport) -> String {
@@ -176,7 +169,10 @@ fn frontier(report: &FitReport) -> String {
 }
 
 fn advice(report: &FitReport) -> String {
-    let lines = report.advice.iter().map(|advice| format!("  {} · {}", advice.change, advice.peak_bytes));
+    let lines = report
+        .advice
+        .iter()
+        .map(|advice| format!("  --allow {}: {} · {}", advice.lever, advice.change, advice.peak_bytes));
     format!("also possible if you allow it\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 

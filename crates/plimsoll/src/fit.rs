@@ -1,30 +1,20 @@
 //! The search over configurations: the fastest step that fits a number of bytes.
 //!
-//! Levers that leave the numbers the same are used freely: updates as soon as they may, ops in place, values computed again, and micro-batches
-//! where samples do not see each other. What changes numbers is used only where it is allowed, and otherwise given as advice with its figures.
+//! Levers that leave the numbers the same are used freely: updates as soon as they may, ops in place, values computed again,
+//! and micro-batches where samples do not see each other. What changes numbers is used only where it is allowed, and
+//! otherwise given as advice with its figures.
 
+mod exact;
 mod largest_batch;
 mod stages;
 
 pub use largest_batch::largest_batch;
 
-use crate::parts::MOST_PARTS;
-use crate::prepared::Aim;
-use crate::{Bytes, Job, JobError, Prepared, Remedy};
-use plimsoll_plan::Residents;
-
-/// Levers whose use is up to the caller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allow {
-    /// No micro-batches, even where they change nothing.
-    pub whole: bool,
-    /// Micro-batches although samples of a batch see each other, as with batch normalization: each sees its micro-batch only.
-    pub accumulate: bool,
-    /// An optimizer that keeps less.
-    pub optimizer: bool,
-    /// A smaller batch.
-    pub batch: bool,
-}
+use crate::{Bytes, Job, JobError, OverBudget, Prepared, Remedy};
+pub(crate) use exact::side_by_side;
+use exact::{exact, fewest_micro_batches};
+use plimsoll_train::lever::{Choices, Cost, Home};
+use plimsoll_train::{Allowed, Change, Lever};
 
 /// The way from a model as written to a plan that fits.
 #[derive(Clone, Debug)]
@@ -39,15 +29,19 @@ pub struct Fit {
     pub frontier: Vec<Point>,
     /// What was not allowed but would bring the peak down.
     pub advice: Vec<Remedy>,
-    /// Whether the plan changes the numbers of a step, and how.
-    pub changes: Option<String>,
+    /// What levers could change, as it was written.
+    pub written: Choices,
+    /// What in the model lets samples of a batch see each other, if something does.
+    pub mixing: Option<String>,
+    /// What the plan changes about the numbers of a step.
+    pub changes: Vec<Change>,
 }
 
 /// The step after one more lever.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// The lever.
-    pub lever: String,
+    /// What it changes; nothing for the model as written.
+    pub change: Option<Change>,
     /// The peak with it.
     pub peak: Bytes,
     /// How long a step should take.
@@ -71,28 +65,38 @@ pub struct Point {
 const FRONTIER: [u64; 5] = [75, 55, 40, 30, 22];
 
 /// Finds the fastest plan for a job within a budget.
-pub fn fit(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
+pub fn fit(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Fit, JobError> {
+    let job = &without_withheld(job, allowed);
     let plain = job.prepare()?;
-    let exact = exact(job, &plain, budget, allow)?;
-    let changed = if exact.peak() <= budget { None } else { change(job, budget, allow)? };
-    let (prepared, changes) = match changed {
-        Some((changed, text)) => (changed, Some(text)),
-        None => (exact.within(budget)?, None),
-    };
-    let changes = match changes {
-        Some(text) => Some(text),
-        None => fewer_samples(&prepared)?,
-    };
+    let exact = exact(job, &plain, budget, allowed)?;
+    let changed = if exact.peak() <= budget { None } else { change(job, budget, allowed)? };
+    let (prepared, mut changes) = changed.unwrap_or((exact, Vec::new()));
+    if prepared.peak() > budget {
+        let over = OverBudget::explain(&prepared, budget, allowed);
+        return Err(JobError::OverBudget(Box::new(over)));
+    }
+    let mixing = job.model.mixing()?.map(|mixing| mixing.to_string());
+    let micro_batches = Change::MicroBatches(prepared.job.micro_batches);
+    changes.extend((prepared.job.micro_batches > 1 && mixing.is_some()).then_some(micro_batches));
     let stages = stages::stages(job, &plain, &prepared)?;
-    let advice = advice(job, &plain, budget, allow)?;
-    Ok(Fit { stages, advice, budget, changes, frontier: Vec::new(), prepared })
+    let advice = advice(job, &plain, budget, allowed)?;
+    Ok(Fit {
+        stages,
+        advice,
+        mixing,
+        budget,
+        written: job.choices(),
+        changes,
+        frontier: Vec::new(),
+        prepared,
+    })
 }
 
 /// The same with the frontier, which is looked for at the same time.
-pub fn fit_and_explore(job: &Job, budget: Bytes, allow: Allow) -> Result<Fit, JobError> {
+pub fn fit_and_explore(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Fit, JobError> {
     let (found, points) = std::thread::scope(|scope| {
         let points = scope.spawn(|| points(job));
-        let found = fit(job, budget, allow);
+        let found = fit(job, budget, allowed);
         (found, points.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let mut found = found?;
@@ -137,6 +141,41 @@ impl Fit {
         self.frontier = points;
     }
 
+    /// What is different about the numbers of a step, in words; nothing where they are as written.
+    pub fn different_numbers(&self) -> Option<String> {
+        let words = |change: &Change| match change {
+            Change::Optimizer(optimizer) => format!("the optimizer is {optimizer}"),
+            Change::Batch(batch) => {
+                format!("the batch has {batch} samples instead of {}", self.written.batch)
+            }
+            Change::MicroBatches(count) => {
+                format!("{} instead of {}", self.seen(*count).unwrap_or_default(), self.prepared.job.batch)
+            }
+            other => other.to_string(),
+        };
+        let words: Vec<String> = self.changes.iter().map(words).collect();
+        (!words.is_empty()).then(|| words.join(", and "))
+    }
+
+    /// A change to this step, with what it means for the numbers where that depends on the model.
+    pub fn describe(&self, change: Change) -> String {
+        match change {
+            Change::MicroBatches(count) => {
+                let samples = self.prepared.job.batch.div_ceil(count);
+                let seen = self.seen(count).map_or(String::new(), |seen| format!(" ({seen})"));
+                format!("{change} of {samples}{seen}")
+            }
+            Change::Optimizer(optimizer) => optimizer.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    /// What sees how many samples in micro-batches, where something sees more than one.
+    fn seen(&self, micro_batches: usize) -> Option<String> {
+        let samples = self.prepared.job.batch.div_ceil(micro_batches);
+        self.mixing.as_ref().map(|mixing| format!("{mixing} sees {samples} samples"))
+    }
+
     /// The model as written.
     pub fn as_written(&self) -> &Stage {
         &self.stages[0]
@@ -152,133 +191,63 @@ fn point(prepared: &Prepared) -> Point {
     Point { peak: prepared.peak(), seconds: prepared.seconds(), extra_flops: prepared.extra_flops() }
 }
 
-fn may_accumulate(job: &Job, allow: Allow) -> Result<bool, JobError> {
-    Ok(!allow.whole && (allow.accumulate || job.model.mixing()?.is_none()))
+/// A job that does not pull levers that are withheld.
+fn without_withheld(job: &Job, allowed: Allowed) -> Job {
+    let mut job = job.clone();
+    job.options.update_when_ready &= !allowed.is_withheld(Lever::Ready);
+    job.options.in_place &= !allowed.is_withheld(Lever::InPlace);
+    job
 }
 
-/// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with some of it computed again.
-fn fastest(job: &Job, plain: &Prepared, budget: Bytes, accumulate: bool) -> Result<Prepared, JobError> {
-    if plain.peak() <= budget {
-        return Ok(plain.clone());
-    }
-    let mut counts = vec![1];
-    if accumulate && job.batch > 1 {
-        let enough = fewest_micro_batches(job, budget);
-        counts.extend([enough.div_ceil(2), enough].into_iter().filter(|&count| count > 1));
-        counts.dedup();
-    }
-    let aim = if counts.len() > 1 { Aim::quickly_within(budget) } else { Aim::within(budget) };
-    let prepare = |micro_batches: usize| {
-        Prepared::new(&Job { micro_batches, ..job.clone() }, aim, &Residents::default())
-    };
-    let rank = |prepared: &Prepared| (prepared.peak().saturating_sub(budget), prepared.seconds());
-    let mut best: Option<Prepared> = None;
-    for found in side_by_side(counts, prepare) {
-        let found = found?;
-        if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
-            best = Some(found);
-        }
-    }
-    Ok(best.expect("the whole batch was tried"))
-}
-
-/// Calls a function for each item on a thread of its own; the results stand in the order of the items.
-pub(crate) fn side_by_side<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
-    std::thread::scope(|scope| {
-        let act = &act;
-        let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(move || act(item))).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, R>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect()
-    })
-}
-
-/// The fewest micro-batches that fit without computing anything again; as many as there may be if none do.
-fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
-    let fits = |micro_batches: usize| {
-        let job = Job { micro_batches, ..job.clone() };
-        job.step_peak().is_ok_and(|peak| peak <= budget)
-    };
-    let (mut low, mut high) = (1, job.batch.min(MOST_PARTS));
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle }
-    }
-    high
-}
-
-/// What fits without a change of numbers, or comes nearest to it.
-fn exact(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<Prepared, JobError> {
-    match job.micro_batches {
-        1 => fastest(job, plain, budget, may_accumulate(job, allow)?),
-        _ => Prepared::new(job, Aim::within(budget), &Residents::default()),
-    }
-}
-
-/// Where nothing exact fits: another optimizer, then a smaller batch, as far as they are allowed. Says what was changed.
-fn change(job: &Job, budget: Bytes, allow: Allow) -> Result<Option<(Prepared, String)>, JobError> {
-    for (text, job) in changes(job, allow) {
-        let found = exact(&job, &job.prepare()?, budget, allow)?;
+/// Where nothing exact fits: the first of the changes that are allowed with which something does.
+fn change(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Option<(Prepared, Vec<Change>)>, JobError> {
+    for changes in changes(job, allowed, samples_stay_apart(job)?) {
+        let Some(job) = job.with_all(&changes) else { continue };
+        let found = exact(&job, &job.prepare()?, budget, allowed)?;
         if found.peak() <= budget {
-            return Ok(Some((found, text)));
+            return Ok(Some((found, changes)));
         }
     }
     Ok(None)
 }
 
-/// Jobs with other numbers, the mildest change first, each with what is changed.
-fn changes(job: &Job, allow: Allow) -> Vec<(String, Job)> {
-    let mut jobs = Vec::new();
-    if allow.optimizer {
-        let leaner = job.optimizer.leaner().map(|optimizer| Job { optimizer, ..job.clone() });
-        jobs.extend(leaner.map(|job| (format!("the optimizer is {}", job.optimizer), job)));
-    }
-    if allow.batch {
-        let lean = jobs.last().map_or(job, |(_, job)| job).clone();
-        let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2));
-        // A micro-batch has at least one sample.
-        for batch in halves.take_while(|&batch| batch >= job.micro_batches.max(1)) {
-            jobs.push((
-                format!("the batch has {batch} samples instead of {}", job.batch),
-                Job { batch, ..job.clone() },
-            ));
-            if allow.optimizer {
-                let text = format!("the batch has {batch} samples and the optimizer is {}", lean.optimizer);
-                jobs.push((text, Job { batch, ..lean.clone() }));
-            }
+/// Changes of numbers, the mildest first: those of each lever, alone and beside the most that the levers before it can do.
+fn changes(job: &Job, allowed: Allowed, apart: bool) -> Vec<Vec<Change>> {
+    let of_numbers = |lever: &Lever| lever.facts().cost == Cost::Numbers && allowed.may(*lever, apart);
+    let (mut sets, mut gravest) = (Vec::new(), Vec::new());
+    for lever in Lever::of(Home::Plimsoll).filter(of_numbers) {
+        let changes: Vec<Change> = lever.changes(job.choices()).collect();
+        for &change in &changes {
+            sets.push(vec![change]);
+            sets.extend((!gravest.is_empty()).then(|| [gravest.as_slice(), &[change]].concat()));
         }
+        gravest.extend(changes.last());
     }
-    jobs
+    sets
 }
 
-/// What sees fewer samples than were asked for, if something in the model sees more than one.
-fn fewer_samples(prepared: &Prepared) -> Result<Option<String>, JobError> {
-    let (job, rows) = (&prepared.job, prepared.parts[0].rows);
-    let mixing = if job.micro_batches > 1 { job.model.mixing()? } else { None };
-    Ok(mixing.map(|mixing| format!("{mixing} sees {rows} samples instead of {}", job.batch)))
+fn samples_stay_apart(job: &Job) -> Result<bool, JobError> {
+    Ok(job.model.mixing()?.is_none())
 }
 
 /// What was not allowed but would help, with its figures.
-fn advice(job: &Job, plain: &Prepared, budget: Bytes, allow: Allow) -> Result<Vec<Remedy>, JobError> {
-    let mut advice = Vec::new();
-    let mut consider = |change: String, job: &Job| {
-        if let Ok(peak) = job.step_peak() {
-            advice.push(Remedy { change, peak, fits: peak <= budget });
+fn advice(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Vec<Remedy>, JobError> {
+    let apart = samples_stay_apart(job)?;
+    let asked = |lever: &Lever| !allowed.may(*lever, apart) && !allowed.is_withheld(*lever);
+    let changes = Lever::of(Home::Plimsoll).filter(asked).flat_map(|lever| match lever {
+        Lever::Accumulate if plain.peak() > budget && job.batch > 1 => {
+            vec![Change::MicroBatches(fewest_micro_batches(job, budget))]
         }
+        Lever::Optimizer => lever.changes(job.choices()).collect(),
+        // Everybody knows that a smaller batch takes less, and `largest_batch` finds the largest.
+        Lever::Accumulate | Lever::Batch => Vec::new(),
+        // Nobody has to allow what is exact; the rest is no lever of Plimsoll.
+        Lever::Ready | Lever::InPlace | Lever::Recompute | Lever::Threads => Vec::new(),
+        Lever::Graph | Lever::Region | Lever::Precision => Vec::new(),
+    });
+    let consider = |change: Change| {
+        let peak = job.with(change)?.step_peak().ok()?;
+        Some(Remedy { change, peak, fits: peak <= budget })
     };
-    if !may_accumulate(job, allow)? && plain.peak() > budget && job.batch > 1 {
-        let micro_batches = fewest_micro_batches(job, budget);
-        let rows = job.batch.div_ceil(micro_batches);
-        let seen =
-            job.model.mixing()?.map_or(String::new(), |mixing| format!(" ({mixing} sees {rows} samples)"));
-        let text = format!("--allow accumulate: {micro_batches} micro-batches of {rows}{seen}");
-        consider(text, &Job { micro_batches, ..job.clone() });
-    }
-    if !allow.optimizer {
-        for optimizer in job.optimizer.leaner() {
-            consider(format!("--allow optimizer: {optimizer}"), &Job { optimizer, ..job.clone() });
-        }
-    }
-    Ok(advice)
+    Ok(changes.filter_map(consider).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::reports::FitReport;
 use crate::{
-    Allow, Bytes, JobError, JobRequest, OpenedJob, PlanFile, RequestError, fit_and_explore, largest_batch,
+    Allowed, Bytes, JobError, JobRequest, OpenedJob, PlanFile, RequestError, fit_and_explore, largest_batch,
 };
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub struct FitRequest {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// The fastest plan of the step, with levers that change numbers as far as they are allowed.
-    Fastest(Allow),
+    Fastest(Allowed),
     /// The largest batch whose samples are not slower than this share of the time as written.
     LargestBatch {
         /// The share.
@@ -36,7 +36,7 @@ impl FitRequest {
     pub fn run(&self) -> Result<FitReport, RequestError> {
         let OpenedJob { job, notes, .. } = self.job.open()?;
         let found = match self.goal {
-            Goal::Fastest(allow) => fit_and_explore(&job, self.memory, allow)?,
+            Goal::Fastest(allowed) => fit_and_explore(&job, self.memory, allowed)?,
             Goal::LargestBatch { slowdown } if slowdown.is_finite() && slowdown >= 0.0 => {
                 let mut found = largest_batch(&job, self.memory, slowdown)?;
                 found.explore()?;

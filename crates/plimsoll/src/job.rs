@@ -1,7 +1,7 @@
 //! What to train.
 
 use crate::data::DataError;
-use crate::fit::{Allow, fit};
+use crate::fit::fit;
 use crate::hint::{Hint, Setting};
 use crate::prepared::Aim;
 use crate::{Bytes, OnShortage, OverBudget, PlanFileError, Prepared};
@@ -11,7 +11,7 @@ use plimsoll_memory::OutOfMemory;
 use plimsoll_model::{Model, ModelError};
 use plimsoll_plan::recompute::Difference;
 use plimsoll_plan::{Options, PlanError, Profile, Residents, Target};
-use plimsoll_train::{Loss, Optimizer, TrainError};
+use plimsoll_train::{Allowed, Loss, Optimizer, TrainError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Job {
     pub micro_batches: usize,
     /// What happens to a step whose loss or gradients are not finite.
     pub on_nan: OnNan,
-    /// Which ideas the plan may use.
+    /// Which levers of a plan are pulled.
     pub options: Options,
     /// How fast the machine is; decides between plans that fit.
     pub profile: Profile,
@@ -129,7 +129,7 @@ impl Job {
     /// Prepares the job for a budget, computing values again and cutting the batch into micro-batches as far as it takes and leaves the numbers
     /// the same; or says what is in the way and what would help.
     pub fn prepare_within(&self, budget: Bytes) -> Result<Prepared, JobError> {
-        Ok(fit(self, budget, Allow::default())?.prepared)
+        Ok(fit(self, budget, Allowed::EXACT)?.prepared)
     }
 }
 

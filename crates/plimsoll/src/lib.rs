@@ -14,6 +14,7 @@
 
 mod batches;
 pub mod calibrate;
+mod change;
 pub mod data;
 mod device_request;
 mod eager_trainer;
@@ -51,7 +52,7 @@ mod training_run;
 pub use device_request::{DeviceRequest, PartRequest};
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use exchange::{Exchange, Values};
-pub use fit::{Allow, Fit, Point, Stage, fit, fit_and_explore, largest_batch};
+pub use fit::{Fit, Point, Stage, fit, fit_and_explore, largest_batch};
 pub use fit_request::{FitRequest, Goal};
 pub use hint::Hint;
 pub use job::{Job, JobError, OnNan};
@@ -79,3 +80,4 @@ pub use plimsoll_tensorflow as tensorflow;
 pub use plimsoll_trace as trace;
 pub use plimsoll_trace::Bytes;
 pub use plimsoll_train as train;
+pub use plimsoll_train::{Allowed, Change, Lever};

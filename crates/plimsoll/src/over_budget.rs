@@ -4,6 +4,8 @@ use crate::fit::side_by_side;
 use crate::prepared::Aim;
 use crate::{Bytes, Job, Prepared};
 use plimsoll_plan::{Holding, Residents, Usage};
+use plimsoll_train::lever::Home;
+use plimsoll_train::{Allowed, Change, Lever};
 
 /// A budget below what the plan needs.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -27,10 +29,10 @@ pub struct OverBudget {
 }
 
 /// A change to the job and the peak it leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remedy {
-    /// As it is written on the command line.
-    pub change: String,
+    /// The change.
+    pub change: Change,
     /// The peak with it.
     pub peak: Bytes,
     /// Whether that fits the budget.
@@ -39,9 +41,9 @@ pub struct Remedy {
 
 impl OverBudget {
     /// Looks for what would help.
-    pub(crate) fn explain(prepared: &Prepared, budget: Bytes) -> Self {
+    pub(crate) fn explain(prepared: &Prepared, budget: Bytes, allowed: Allowed) -> Self {
         let usage = prepared.usage();
-        let remedies = remedies(&prepared.job, budget);
+        let remedies = remedies(&prepared.job, budget, allowed);
         let (peak, floor, least) = (prepared.peak(), prepared.floor(), prepared.least);
         Self { budget, peak, least, floor, usage, remedies }
     }
@@ -56,7 +58,7 @@ impl OverBudget {
         let list = |fits: bool| {
             let matching = self.remedies.iter().filter(|remedy| remedy.fits == fits);
             matching
-                .map(|remedy| format!("{} ({})", remedy.change, remedy.peak))
+                .map(|remedy| format!("{} ({})", as_option(remedy.change), remedy.peak))
                 .collect::<Vec<_>>()
                 .join(", ")
         };
@@ -68,34 +70,62 @@ impl OverBudget {
     }
 }
 
+/// A change as it is written on the command line.
+fn as_option(change: Change) -> String {
+    match change {
+        Change::Threads(count) => format!("--threads {count}"),
+        Change::MicroBatches(count) => format!("--micro-batches {count}"),
+        Change::Optimizer(optimizer) => format!("--optimizer {optimizer}"),
+        Change::Batch(batch) => format!("--batch {batch}"),
+        Change::Precision(precision) => format!("--precision {}", precision.name()),
+        Change::UpdateWhenReady | Change::InPlace | Change::Graph | Change::OneRegion | Change::Recompute => {
+            change.to_string()
+        }
+    }
+}
+
+/// Changes that bring the peak down, each planned with values computed again where that is needed.
+fn remedies(job: &Job, budget: Bytes, allowed: Allowed) -> Vec<Remedy> {
+    let wanted = Lever::of(Home::Plimsoll).rev().filter(|lever| !allowed.is_withheld(*lever));
+    let changes: Vec<Change> = wanted.flat_map(|lever| changes(lever, job, budget)).collect();
+    let aim = match allowed.is_withheld(Lever::Recompute) {
+        true => Aim::WHATEVER,
+        false => Aim::quickly_within(budget),
+    };
+    let planned = side_by_side(changes, |change| {
+        let peak = Prepared::new(&job.with(change)?, aim, &Residents::default()).ok()?.peak();
+        Some(Remedy { change, peak, fits: peak <= budget })
+    });
+    let mut remedies: Vec<Remedy> = planned.into_iter().flatten().collect();
+    // The largest batch that fits says enough; if none does, a single sample shows how far off it is.
+    let is_batch = |remedy: &Remedy| remedy.change.lever() == Lever::Batch;
+    let batches: Vec<Remedy> = remedies.iter().copied().filter(is_batch).collect();
+    let batch = batches.iter().find(|remedy| remedy.fits).or(batches.last());
+    remedies.retain(|remedy| !is_batch(remedy) || Some(remedy) == batch);
+    remedies
+}
+
+/// What a lever could do for a job that does not fit although all that is exact was tried.
+fn changes(lever: Lever, job: &Job, budget: Bytes) -> Vec<Change> {
+    match lever {
+        Lever::Batch => smaller_batches(job, budget),
+        Lever::Optimizer | Lever::Threads => lever.changes(job.choices()).collect(),
+        // The search has tried these as far as they may be used.
+        Lever::Ready | Lever::InPlace | Lever::Recompute | Lever::Accumulate => Vec::new(),
+        // No levers of Plimsoll.
+        Lever::Graph | Lever::Region | Lever::Precision => Vec::new(),
+    }
+}
+
 /// How often the batch is halved in search of one that fits by computing values again.
 const HALVES: usize = 6;
 
-/// Changes that bring the peak down, each planned with values computed again where that is needed.
-fn remedies(job: &Job, budget: Bytes) -> Vec<Remedy> {
-    let mut changes: Vec<(String, Job)> = Vec::new();
-    for optimizer in job.optimizer.leaner() {
-        changes.push((format!("--optimizer {optimizer}"), Job { optimizer, ..job.clone() }));
-    }
-    if job.backend.cpu().is_some_and(|cpu| cpu.threads > 1) {
-        changes.push(("--threads 1".to_string(), job.clone().on_threads(1)));
-    }
+/// Halves down to the largest batch that fits without computing anything again, or to a single sample.
+fn smaller_batches(job: &Job, budget: Bytes) -> Vec<Change> {
     let least = largest_batch(job, budget).unwrap_or(1);
     let halves = std::iter::successors(Some(job.batch / 2), |batch| Some(batch / 2));
     let halves = halves.take_while(|&batch| batch > least).take(HALVES);
-    let batches: Vec<usize> = halves.chain([least]).collect();
-    let batches = batches.into_iter().filter(|&batch| batch < job.batch);
-    changes.extend(batches.map(|batch| (format!("--batch {batch}"), Job { batch, ..job.clone() })));
-    let planned = side_by_side(changes, |(change, job)| {
-        let made = Prepared::new(&job, Aim::quickly_within(budget), &Residents::default());
-        made.ok().map(|made| (job.batch, Remedy { change, peak: made.peak(), fits: made.peak() <= budget }))
-    });
-    let (batches, mut remedies): (Vec<_>, Vec<_>) =
-        planned.into_iter().flatten().partition(|(batch, _)| *batch < job.batch);
-    // The largest batch that fits says enough; if none does, a single sample shows how far off it is.
-    let batch = batches.iter().find(|(_, remedy)| remedy.fits).or(batches.last()).cloned();
-    remedies.splice(0..0, batch);
-    remedies.into_iter().map(|(_, remedy)| remedy).collect()
+    halves.chain([least]).filter(|&batch| batch < job.batch).map(Change::Batch).collect()
 }
 
 /// The largest smaller batch that fits without computing anything again. The peak grows with the batch, so halving the range finds it.

@@ -9,8 +9,8 @@ use plimsoll_plan::{
     verify_arena,
 };
 use plimsoll_train::{
-    ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, gated, gated_updates,
-    training_graph,
+    Allowed, ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, gated,
+    gated_updates, training_graph,
 };
 use std::collections::BTreeMap;
 
@@ -155,7 +155,7 @@ impl Prepared {
     pub(crate) fn within(self, budget: Bytes) -> Result<Self, JobError> {
         match self.peak() <= budget {
             true => Ok(self),
-            false => Err(JobError::OverBudget(Box::new(OverBudget::explain(&self, budget)))),
+            false => Err(JobError::OverBudget(Box::new(OverBudget::explain(&self, budget, Allowed::EXACT)))),
         }
     }
 

@@ -4,7 +4,7 @@ use plimsoll::data::{self, Wanted};
 use plimsoll::memory::Device;
 use plimsoll::model::zoo;
 use plimsoll::train::Optimizer;
-use plimsoll::{Allow, Bytes, Job, JobError, PlanFile, Prepared, Run, Trainer, fit, largest_batch};
+use plimsoll::{Allowed, Bytes, Job, JobError, Lever, PlanFile, Prepared, Run, Trainer, fit, largest_batch};
 
 fn job(model: &str, batch: usize, optimizer: &str) -> Job {
     let optimizer = Optimizer::parse(optimizer).unwrap();
@@ -53,8 +53,7 @@ fn what_is_computed_again_is_the_same_to_the_bit() {
         let (losses, weights) = train(&plain, 2);
         for percent in [80, 60, 45] {
             let budget = between(&plain, percent);
-            let allow = Allow { whole: true, ..Allow::default() };
-            match fit(&job, budget, allow) {
+            match fit(&job, budget, Allowed::EXACT.without(Lever::Accumulate)) {
                 Ok(found) => {
                     assert!(found.prepared.peak() <= budget, "{model} {percent}");
                     let (again, again_weights) = train(&found.prepared, 2);
@@ -104,23 +103,23 @@ fn fit_cuts_the_batch_where_that_changes_nothing_and_asks_where_it_does() {
     let exact = job("mlp@784", 256, "sgd");
     let plain = exact.prepare().unwrap();
     let budget = between(&plain, 60).max(Bytes(plain.plan().persistent.0 * 2 + (200 << 10)));
-    let found = fit(&exact, budget, Allow::default()).unwrap();
-    assert!(found.prepared.peak() <= budget && found.changes.is_none());
+    let found = fit(&exact, budget, Allowed::EXACT).unwrap();
+    assert!(found.prepared.peak() <= budget && found.changes.is_empty());
 
     let statistics = job("resnet50@32,classes=10", 16, "sgd");
     let plain = statistics.prepare().unwrap();
     let budget = between(&plain, 50);
-    let found = fit(&statistics, budget, Allow::default()).unwrap();
+    let found = fit(&statistics, budget, Allowed::EXACT).unwrap();
     assert_eq!(found.prepared.job.micro_batches, 1);
     assert!(
-        found.advice.iter().any(|remedy| remedy.change.contains("--allow accumulate")),
+        found.advice.iter().any(|remedy| remedy.change.lever() == Lever::Accumulate),
         "{:?}",
         found.advice
     );
     let allowed = Job { micro_batches: 4, ..statistics };
-    let found = fit(&allowed, Bytes::mib(1024), Allow::default()).unwrap();
+    let found = fit(&allowed, Bytes::mib(1024), Allowed::EXACT).unwrap();
     assert!(
-        found.changes.as_ref().is_some_and(|text| text.contains("4 samples instead of 16")),
+        found.different_numbers().is_some_and(|text| text.contains("4 samples instead of 16")),
         "{:?}",
         found.changes
     );
@@ -132,17 +131,17 @@ fn what_changes_numbers_is_used_where_it_is_allowed() {
     let job = job("mlp@784", 8, "adam");
     let plain = job.prepare().unwrap();
     let budget = Bytes(plain.plan().persistent.0 * 4 / 5);
-    let refused = fit(&job, budget, Allow::default()).unwrap_err();
+    let refused = fit(&job, budget, Allowed::EXACT).unwrap_err();
     assert!(matches!(refused, JobError::OverBudget(_)), "{refused}");
-    let found = fit(&job, budget, Allow { optimizer: true, ..Allow::default() }).unwrap();
+    let found = fit(&job, budget, Allowed::EXACT.and(Lever::Optimizer)).unwrap();
     assert_ne!(found.prepared.job.optimizer, job.optimizer);
-    assert!(found.changes.unwrap().contains("optimizer"));
+    assert!(found.different_numbers().unwrap().contains("optimizer"));
 }
 
 #[test]
 fn a_refusal_says_what_no_plan_can_do_without() {
     let job = job("cnn@32", 8, "adam");
-    let least = match fit(&job, Bytes(1000), Allow::default()) {
+    let least = match fit(&job, Bytes(1000), Allowed::EXACT) {
         Err(JobError::OverBudget(over)) => {
             assert!(over.least <= over.peak && over.least > Bytes(1000));
             over.peak
@@ -150,7 +149,7 @@ fn a_refusal_says_what_no_plan_can_do_without() {
         other => panic!("{other:?}"),
     };
     // What was the smallest plan fits a budget of its size.
-    assert!(fit(&job, least, Allow::default()).is_ok());
+    assert!(fit(&job, least, Allowed::EXACT).is_ok());
 }
 
 #[test]
@@ -170,7 +169,7 @@ fn plans_on_disk_are_proved_again_and_other_models_refused() {
     let plain = job.prepare().unwrap();
     for micro_batches in [1, 3] {
         let job = Job { micro_batches, ..job.clone() };
-        let found = fit(&job, between(&plain, 90).max(Bytes::mib(20)), Allow::default()).unwrap();
+        let found = fit(&job, between(&plain, 90).max(Bytes::mib(20)), Allowed::EXACT).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cnn.plan.json");
         PlanFile::new(&found.prepared, "cnn@32", found.budget).write(&path).unwrap();
@@ -202,8 +201,8 @@ fn another_optimizer_leaves_the_micro_batches_as_they_were_asked_for() {
     let job = Job { micro_batches: 2, ..Job::new(zoo::find("mlp@784").unwrap(), 32) };
     let lean = Job { optimizer: Optimizer::Sgd, ..job.clone() };
     let budget = lean.prepare().unwrap().peak();
-    let allow = Allow { whole: true, optimizer: true, ..Allow::default() };
-    let found = fit(&job, budget, allow).unwrap();
+    let allowed = Allowed::EXACT.and(Lever::Optimizer).without(Lever::Accumulate);
+    let found = fit(&job, budget, allowed).unwrap();
     assert_eq!((found.prepared.job.micro_batches, found.prepared.job.optimizer), (2, Optimizer::Sgd));
-    assert!(found.prepared.peak() <= budget && found.changes.is_some());
+    assert!(found.prepared.peak() <= budget && !found.changes.is_empty());
 }

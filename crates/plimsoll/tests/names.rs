@@ -6,7 +6,7 @@ use plimsoll::memory::Device;
 use plimsoll::model::layer::{Activation, Dense, Dropout};
 use plimsoll::model::{Builder, Model};
 use plimsoll::train::Loss;
-use plimsoll::{Allow, Bytes, Job, Run, Trainer, fit};
+use plimsoll::{Allowed, Bytes, Job, Lever, Run, Trainer, fit};
 
 /// Names that other layers, generated values and text forms could be taken for.
 const HOSTILE: [[&str; 3]; 5] = [
@@ -72,7 +72,7 @@ fn a_name_that_ends_in_again_is_not_computed_again() {
     // The smallest budget has values computed again; they say so, and nothing else does.
     let smallest = (4..=10).find_map(|tenth| {
         let budget = Bytes(prepared.peak().0 * tenth / 10);
-        fit(&job, budget, Allow { whole: true, ..Allow::default() }).ok()
+        fit(&job, budget, Allowed::EXACT.without(Lever::Accumulate)).ok()
     });
     let found = smallest.unwrap().prepared;
     let ops = found.step().graph().ops().iter();

@@ -27,8 +27,9 @@ mod script;
 mod search;
 mod setup;
 
+pub use plimsoll_train::Precision;
 pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};
 pub use recipe::{Needs, Recipe, RecipeError, RecipeFile};
 pub use script::{ScriptError, script};
-pub use search::{Allow, Search, Trial, search};
-pub use setup::{Device, Mode, Precision, Setup};
+pub use search::{Advice, Search, Trial, search};
+pub use setup::{Device, Mode, Setup};

@@ -5,9 +5,9 @@
 
 use crate::lowering::{Call, Lowering};
 use crate::program::{Assignment, KernelId, Owner, Start, TensorId};
-use crate::setup::Precision;
 use plimsoll_graph::{Role, ValueId};
 use plimsoll_train::Optimizer;
+use plimsoll_train::Precision;
 
 /// The largest constant that Grappler makes of a computation.
 const LARGEST_CONSTANT: u64 = 10 << 20;

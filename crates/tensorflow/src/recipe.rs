@@ -1,9 +1,11 @@
 //! Recipes: everything a user decides about a training in TensorFlow, what it needs, and its form on disk.
 
 use crate::prediction::predict;
-use crate::setup::{Device, Setup};
+use crate::setup::{self, Device, Setup};
 use plimsoll_model::{Mode, Model, ModelError};
 use plimsoll_trace::Bytes;
+use plimsoll_train::Precision;
+use plimsoll_train::lever::{Change, Choices};
 use serde::{Deserialize, Serialize};
 
 /// The version of the form of [`RecipeFile`].
@@ -48,6 +50,52 @@ impl Recipe {
     /// Samples in a step.
     pub fn rows(&self) -> usize {
         self.batch / self.setup.accumulate.max(1) as usize
+    }
+
+    /// What levers can change about it.
+    pub fn choices(&self) -> Choices {
+        let Setup { optimizer, precision, accumulate, mode, device, .. } = self.setup;
+        let mixed = match device {
+            Device::Cpu => Precision::MixedBfloat16,
+            Device::Gpu => Precision::MixedFloat16,
+        };
+        Choices {
+            batch: self.batch,
+            micro_batches: accumulate as usize,
+            optimizer,
+            precision,
+            mixed: Some(mixed),
+            threads: 1,
+            eager: mode == setup::Mode::Eager,
+            // On a CPU, the limit is an upper bound whether the pool grows or not.
+            growth: self.growth && device == Device::Gpu,
+        }
+    }
+
+    /// The recipe after a change; nothing where TensorFlow cannot do it. Keras cuts a batch into equal micro-batches only.
+    pub fn with(&self, change: Change) -> Option<Self> {
+        let mut recipe = *self;
+        match change {
+            Change::Graph => recipe.setup.mode = setup::Mode::Graph,
+            Change::OneRegion => recipe.growth = false,
+            Change::MicroBatches(count) => {
+                recipe.setup.accumulate = u32::try_from(count).ok()?;
+                return recipe.is_even().then_some(recipe);
+            }
+            Change::Precision(precision) => recipe.setup.precision = precision,
+            Change::Optimizer(optimizer) => recipe.setup.optimizer = optimizer,
+            Change::Batch(batch) => recipe.batch = batch,
+            Change::UpdateWhenReady | Change::InPlace | Change::Recompute | Change::Threads(_) => {
+                return None;
+            }
+        }
+        Some(recipe)
+    }
+
+    /// Whether all micro-batches have the same number of samples, and one at least.
+    pub fn is_even(&self) -> bool {
+        let accumulate = self.setup.accumulate as usize;
+        self.batch > 0 && accumulate > 0 && self.batch.is_multiple_of(accumulate)
     }
 
     /// Predicts what it takes; nothing if no limit works.
@@ -135,7 +183,7 @@ impl RecipeFile {
         if file.format != FORMAT {
             return Err(RecipeError::Format { found: file.format });
         }
-        if batch == 0 || accumulate == 0 || !batch.is_multiple_of(accumulate as usize) {
+        if !file.recipe.is_even() {
             return Err(RecipeError::Parts { batch, accumulate });
         }
         Ok(file)

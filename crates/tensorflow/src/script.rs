@@ -6,10 +6,10 @@ mod layers;
 mod source;
 
 use crate::recipe::{Needs, RecipeFile};
-use crate::setup::{Device, Mode, Precision};
+use crate::setup::{Device, Mode};
 use plimsoll_graph::ElementType;
 use plimsoll_model::{InputSpec, Model};
-use plimsoll_train::{Loss, Optimizer};
+use plimsoll_train::{Loss, Optimizer, Precision};
 
 /// What cannot be said in Python.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

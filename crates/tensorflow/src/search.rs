@@ -1,32 +1,20 @@
 //! The search over what TensorFlow can be told: the recipe with the fewest changes that fits a number of bytes.
 //!
-//! Levers that leave the numbers the same come first: `tf.function` instead of eager steps, the whole limit at once instead of growth, and
-//! accumulated gradients where samples do not see each other. Those that change numbers are tried only where they are allowed.
+//! Levers that leave the numbers the same come first: `tf.function` instead of eager steps, the whole limit at once instead
+//! of growth, and accumulated gradients where samples do not see each other. Those that change numbers are tried only where
+//! they are allowed.
 
 use crate::recipe::{Needs, Recipe};
-use crate::setup::{Device, Mode, Precision, Setup};
 use plimsoll_model::{Model, ModelError};
 use plimsoll_trace::Bytes;
-use plimsoll_train::Optimizer;
-
-/// Levers whose use is up to the caller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allow {
-    /// Accumulated gradients although samples of a batch see each other, as with batch normalization.
-    pub accumulate: bool,
-    /// A mixed dtype policy.
-    pub precision: bool,
-    /// An optimizer that keeps less.
-    pub optimizer: bool,
-    /// A smaller batch.
-    pub batch: bool,
-}
+use plimsoll_train::lever::{Cost, Home};
+use plimsoll_train::{Allowed, Change, Lever};
 
 /// A recipe that was looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// What is different from the model as written, in words; nothing for the model as written.
-    pub changes: Vec<String>,
+    /// What is different from the model as written; nothing for the model as written.
+    pub changes: Vec<Change>,
     /// The recipe.
     pub recipe: Recipe,
     /// What it takes, if any limit works.
@@ -40,14 +28,31 @@ pub struct Search {
     pub trials: Vec<Trial>,
     /// The one that fits, by its place among them.
     pub found: Option<usize>,
-    /// What was not allowed, and what it would take.
-    pub advice: Vec<Trial>,
+    /// The most that each lever which was not allowed would give.
+    pub advice: Vec<Advice>,
+}
+
+/// What a lever that was not allowed would give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The lever.
+    pub lever: Lever,
+    /// Its gravest change, after all that needs no permission and costs nothing.
+    pub trial: Trial,
 }
 
 impl Trial {
     /// Whether it runs in so many bytes.
     pub fn fits(&self, budget: Bytes) -> bool {
         self.needs.as_ref().is_some_and(|needs| needs.total() <= budget)
+    }
+
+    /// A change, with what it means for this recipe.
+    pub fn describe(&self, change: Change) -> String {
+        match change {
+            Change::MicroBatches(_) => format!("{change} of {}", self.recipe.rows()),
+            _ => change.to_string(),
+        }
     }
 }
 
@@ -60,138 +65,78 @@ impl Search {
 }
 
 /// Looks for a recipe that fits a budget, beginning with the one that is written.
-pub fn search(model: &Model, written: &Recipe, budget: Bytes, allow: Allow) -> Result<Search, ModelError> {
-    let exact = model.mixing()?.is_none();
-    let mut trials = vec![trial(model, Vec::new(), *written)?];
+pub fn search(
+    model: &Model,
+    written: &Recipe,
+    budget: Bytes,
+    allowed: Allowed,
+) -> Result<Search, ModelError> {
+    let apart = model.mixing()?.is_none();
+    let may = |lever: &Lever| allowed.may(*lever, apart);
+    let mut trials = vec![trial(model, (Vec::new(), *written))?];
     let mut found = trials[0].fits(budget).then_some(0);
-    for (changes, recipe) in candidates(written, Allow { accumulate: allow.accumulate || exact, ..allow }) {
+    for candidate in candidates(written, may) {
         if found.is_some() {
             break;
         }
-        trials.push(trial(model, changes, recipe)?);
+        trials.push(trial(model, candidate)?);
         found = trials.last().is_some_and(|trial| trial.fits(budget)).then_some(trials.len() - 1);
     }
-    let advice = if found.is_none() { advice(model, written, allow, exact)? } else { Vec::new() };
+    let advised = |lever: &Lever| !may(lever) && !allowed.is_withheld(*lever);
+    let advice = if found.is_none() { advice(model, written, may, advised)? } else { Vec::new() };
     Ok(Search { trials, found, advice })
 }
 
-fn trial(model: &Model, changes: Vec<String>, recipe: Recipe) -> Result<Trial, ModelError> {
+/// A recipe with what was changed to get it.
+type Changed = (Vec<Change>, Recipe);
+
+fn trial(model: &Model, (changes, recipe): Changed) -> Result<Trial, ModelError> {
     Ok(Trial { changes, needs: recipe.needs(model)?, recipe })
 }
 
 /// Recipes beside the one that is written, those with the gravest changes last.
-fn candidates(written: &Recipe, allow: Allow) -> Vec<(Vec<String>, Recipe)> {
-    let (free, base) = free_changes(written);
-    let mut candidates = Vec::new();
-    for batch in batches(written, allow) {
-        for optimizer in optimizers(written, allow) {
-            for precision in precisions(written, allow) {
-                for accumulate in parts(written, batch, allow) {
-                    let setup = Setup { optimizer, precision, accumulate, ..base.setup };
-                    let recipe = Recipe { batch, setup, ..base };
-                    let changes = [free.clone(), changes(written, &recipe)].concat();
-                    if !changes.is_empty() {
-                        candidates.push((changes, recipe));
-                    }
-                }
-            }
-        }
+fn candidates(written: &Recipe, may: impl Fn(&Lever) -> bool) -> Vec<Changed> {
+    let mut candidates = vec![with_all_that_is_free(written, &may)];
+    for lever in Lever::of(Home::TensorFlow).rev().filter(|lever| !is_free(lever) && may(lever)) {
+        candidates = candidates.into_iter().flat_map(|one| with_and_without(one, lever)).collect();
     }
+    candidates.retain(|(changes, recipe)| !changes.is_empty() && recipe.is_even());
     candidates
 }
 
-/// What costs nothing: a graph instead of eager steps, and on a GPU the limit as one region.
-fn free_changes(written: &Recipe) -> (Vec<String>, Recipe) {
-    let mut recipe = *written;
-    let mut changes = Vec::new();
-    if written.setup.mode == Mode::Eager {
-        recipe.setup.mode = Mode::Graph;
-        changes.push("tf.function".to_string());
-    }
-    if written.growth && written.setup.device == Device::Gpu {
-        recipe.growth = false;
-        changes.push("one region instead of growth".to_string());
-    }
-    (changes, recipe)
+/// What costs nothing is done before anything else is looked at.
+fn is_free(lever: &Lever) -> bool {
+    lever.facts().cost == Cost::Nothing
 }
 
-fn changes(written: &Recipe, recipe: &Recipe) -> Vec<String> {
-    let mut changes = Vec::new();
-    if recipe.batch != written.batch {
-        changes.push(format!("batch {}", recipe.batch));
-    }
-    if recipe.setup.optimizer != written.setup.optimizer {
-        changes.push(recipe.setup.optimizer.to_string());
-    }
-    if recipe.setup.precision != written.setup.precision {
-        changes.push(recipe.setup.precision.name().to_string());
-    }
-    if recipe.setup.accumulate != written.setup.accumulate {
-        changes.push(format!("{} micro-batches of {}", recipe.setup.accumulate, recipe.rows()));
-    }
-    changes
+fn with_all_that_is_free(written: &Recipe, may: impl Fn(&Lever) -> bool) -> Changed {
+    let free = Lever::of(Home::TensorFlow).filter(|lever| is_free(lever) && may(lever));
+    free.fold((Vec::new(), *written), |one, lever| with_the_gravest(&one, lever).unwrap_or(one))
 }
 
-fn batches(written: &Recipe, allow: Allow) -> Vec<usize> {
-    let halves = std::iter::successors(Some(written.batch), |batch| Some(batch / 2));
-    halves.take_while(|&batch| batch > 0).take(if allow.batch { usize::MAX } else { 1 }).collect()
+/// A recipe, then those that a lever makes of it, the mildest change first.
+fn with_and_without(one: Changed, lever: Lever) -> Vec<Changed> {
+    let more: Vec<Changed> = with(&one, lever).collect();
+    std::iter::once(one).chain(more).collect()
 }
 
-fn optimizers(written: &Recipe, allow: Allow) -> Vec<Optimizer> {
-    let own = written.setup.optimizer;
-    std::iter::once(own).chain(own.leaner().filter(|_| allow.optimizer)).collect()
+fn with_the_gravest(one: &Changed, lever: Lever) -> Option<Changed> {
+    with(one, lever).filter(|(_, recipe)| recipe.is_even()).last()
 }
 
-fn precisions(written: &Recipe, allow: Allow) -> Vec<Precision> {
-    let mixed = match written.setup.device {
-        Device::Cpu => Precision::MixedBfloat16,
-        Device::Gpu => Precision::MixedFloat16,
-    };
-    let own = written.setup.precision;
-    let also = (allow.precision && !own.is_mixed()).then_some(mixed);
-    std::iter::once(own).chain(also).collect()
+fn with((changes, recipe): &Changed, lever: Lever) -> impl Iterator<Item = Changed> {
+    let made = lever.changes(recipe.choices());
+    made.filter_map(|change| Some(([changes.as_slice(), &[change]].concat(), recipe.with(change)?)))
 }
 
-/// Into how many equal parts a batch may be cut, the fewest first.
-fn parts(written: &Recipe, batch: usize, allow: Allow) -> Vec<u32> {
-    let own = written.setup.accumulate;
-    let more = (1..=batch)
-        .filter(|&parts| batch.is_multiple_of(parts))
-        .filter_map(|parts| u32::try_from(parts).ok());
-    let more = more.filter(|&parts| allow.accumulate && parts > own);
-    let own = Some(own).filter(|&own| batch.is_multiple_of(own as usize));
-    own.into_iter().chain(more).collect()
-}
-
-/// The most that each lever which was not allowed would give.
-fn advice(model: &Model, written: &Recipe, allow: Allow, exact: bool) -> Result<Vec<Trial>, ModelError> {
-    let all = Allow { accumulate: true, precision: true, optimizer: true, batch: true };
-    let (free, base) = free_changes(written);
-    let mut recipes = Vec::new();
-    let mut consider = |lever: &str, setup: Setup, batch: usize| {
-        let recipe = Recipe { batch, setup, ..base };
-        let changes = changes(written, &recipe).join(" + ");
-        if !changes.is_empty() {
-            recipes.push((format!("--allow {lever}: {changes}"), recipe));
-        }
-    };
-    if !(allow.accumulate || exact) {
-        let accumulate = parts(written, written.batch, all).last().copied().unwrap_or(1);
-        consider("accumulate", Setup { accumulate, ..base.setup }, written.batch);
-    }
-    if !allow.precision {
-        let precision = *precisions(written, all).last().expect("one is written");
-        consider("precision", Setup { precision, ..base.setup }, written.batch);
-    }
-    if !allow.optimizer {
-        let optimizer = *optimizers(written, all).last().expect("one is written");
-        consider("optimizer", Setup { optimizer, ..base.setup }, written.batch);
-    }
-    if !allow.batch {
-        consider("batch", Setup { accumulate: 1, ..base.setup }, 1);
-    }
-    recipes
-        .into_iter()
-        .map(|(text, recipe)| trial(model, [free.clone(), vec![text]].concat(), recipe))
-        .collect()
+fn advice(
+    model: &Model,
+    written: &Recipe,
+    may: impl Fn(&Lever) -> bool,
+    advised: impl Fn(&Lever) -> bool,
+) -> Result<Vec<Advice>, ModelError> {
+    let base = with_all_that_is_free(written, may);
+    let levers = Lever::of(Home::TensorFlow).filter(advised);
+    let gravest = levers.filter_map(|lever| Some((lever, with_the_gravest(&base, lever)?)));
+    gravest.map(|(lever, changed)| Ok(Advice { lever, trial: trial(model, changed)? })).collect()
 }

@@ -1,25 +1,23 @@
 //! Recipes for TensorFlow: the search takes the fewest changes, and scripts say what was found.
 
 use plimsoll_model::{Model, zoo};
-use plimsoll_tensorflow::{
-    Allow, Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, script, search,
-};
+use plimsoll_tensorflow::{Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, script, search};
 use plimsoll_trace::Bytes;
+use plimsoll_train::lever::Home;
+use plimsoll_train::{Allowed, Change, Lever};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-const NOTHING: Allow = Allow { accumulate: false, precision: false, optimizer: false, batch: false };
-
 #[test]
 fn what_fits_as_written_is_left_alone() {
-    let found = searched("mlp@64", written(32), Bytes::mib(64), NOTHING);
+    let found = searched("mlp@64", written(32), Bytes::mib(64), Allowed::EXACT);
     assert_eq!((found.found, found.trials.len()), (Some(0), 1));
     assert!(found.trials[0].changes.is_empty() && found.advice.is_empty());
 }
 
 #[test]
 fn micro_batches_come_before_changes_of_numbers() {
-    let all = Allow { accumulate: true, precision: true, optimizer: true, batch: true };
+    let all: Allowed = Lever::ALL.into_iter().collect();
     let whole = needed("transformer@128", written(32));
     let found = searched("transformer@128", written(32), Bytes(whole.0 * 3 / 4), all);
     let (trial, needs) = found.recipe().expect("a part of the batch fits");
@@ -38,16 +36,32 @@ fn micro_batches_come_before_changes_of_numbers() {
 fn batch_statistics_need_permission() {
     let whole = needed("resnet20@32", written(64));
     let budget = Bytes(whole.0 / 2);
-    let refused = searched("resnet20@32", written(64), budget, NOTHING);
+    let refused = searched("resnet20@32", written(64), budget, Allowed::EXACT);
     assert_eq!((refused.found, refused.trials.len()), (None, 1));
     assert!(
-        refused
-            .advice
-            .iter()
-            .any(|trial| trial.changes[0].starts_with("--allow accumulate") && trial.fits(budget))
+        refused.advice.iter().any(|advice| advice.lever == Lever::Accumulate && advice.trial.fits(budget))
     );
-    let allowed = searched("resnet20@32", written(64), budget, Allow { accumulate: true, ..NOTHING });
+    let allowed = searched("resnet20@32", written(64), budget, Allowed::EXACT.and(Lever::Accumulate));
     assert!(allowed.recipe().is_some());
+}
+
+#[test]
+fn every_lever_of_tensorflow_is_reached_and_no_other() {
+    let setup = Setup { mode: Mode::Eager, device: Device::Gpu, ..Setup::default() };
+    let loose = Recipe { setup, growth: true, ..written(6) };
+    let all: Allowed = Lever::ALL.into_iter().collect();
+    let found = searched("mlp@64", loose, Bytes(1), all);
+    assert!(found.found.is_none() && found.advice.is_empty());
+    for lever in Lever::ALL {
+        let reached = found.trials.iter().flat_map(|trial| &trial.changes).any(|one| one.lever() == lever);
+        assert_eq!(reached, lever.is_of(Home::TensorFlow), "{lever}");
+        let without = searched("mlp@64", loose, Bytes(1), all.without(lever));
+        assert!(without.trials.iter().flat_map(|trial| &trial.changes).all(|one| one.lever() != lever));
+    }
+    assert!(found.trials.iter().all(|trial| trial.recipe.is_even()));
+    let advised = searched("resnet20@8", loose, Bytes(1), Allowed::EXACT).advice;
+    let advised: Vec<Lever> = advised.iter().map(|advice| advice.lever).collect();
+    assert_eq!(advised, Lever::to_be_allowed().collect::<Vec<_>>());
 }
 
 #[test]
@@ -55,9 +69,9 @@ fn eager_steps_become_a_graph_first() {
     let eager = Recipe { setup: Setup { mode: Mode::Eager, ..Setup::default() }, ..written(64) };
     let (loose, tight) = (needed("cnn@32", eager), needed("cnn@32", written(64)));
     assert!(tight < loose);
-    let found = searched("cnn@32", eager, tight, NOTHING);
+    let found = searched("cnn@32", eager, tight, Allowed::EXACT);
     let (trial, _) = found.recipe().unwrap();
-    assert_eq!((trial.recipe.setup.mode, trial.changes.join("")), (Mode::Graph, "tf.function".to_string()));
+    assert_eq!((trial.recipe.setup.mode, &trial.changes[..]), (Mode::Graph, &[Change::Graph][..]));
 }
 
 #[test]
@@ -171,8 +185,8 @@ fn model(name: &str) -> Model {
     zoo::find(name).unwrap()
 }
 
-fn searched(name: &str, recipe: Recipe, budget: Bytes, allow: Allow) -> Search {
-    search(&model(name), &recipe, budget, allow).unwrap()
+fn searched(name: &str, recipe: Recipe, budget: Bytes, allowed: Allowed) -> Search {
+    search(&model(name), &recipe, budget, allowed).unwrap()
 }
 
 fn needed(name: &str, recipe: Recipe) -> Bytes {

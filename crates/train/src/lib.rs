@@ -7,15 +7,19 @@
 mod accumulation;
 mod gate;
 mod gradient;
+pub mod lever;
 mod loss;
 mod optimizer;
+mod precision;
 mod training;
 
 pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};
 pub use gate::{Gate, gated, gated_updates};
 pub use gradient::differentiate;
+pub use lever::{Allowed, Change, Lever};
 pub use loss::Loss;
 pub use optimizer::Optimizer;
+pub use precision::Precision;
 pub use training::{TrainingGraph, training_graph};
 
 use plimsoll_graph::ShapeError;

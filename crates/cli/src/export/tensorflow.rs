@@ -1,9 +1,9 @@
 //! `plimsoll export PLAN --to tensorflow`: a plan as a script.
 
 use crate::failure::Failure;
-use plimsoll::tensorflow::{Allow, Recipe, RecipeFile, ScriptError, Setup, script, search};
+use plimsoll::tensorflow::{Recipe, RecipeFile, ScriptError, Setup, script, search};
 use plimsoll::train::Loss;
-use plimsoll::{JobError, PlanFile, specification};
+use plimsoll::{Allowed, JobError, Lever, PlanFile, specification};
 use std::path::Path;
 
 /// The script for a plan on disk, Plimsoll's own or TensorFlow's.
@@ -41,13 +41,8 @@ fn translated(path: &Path) -> Result<RecipeFile, Failure> {
     let loss = Loss::parse(&plan.loss).unwrap_or(Setup::default().loss);
     let setup = Setup { loss, optimizer: plan.optimizer, accumulate, ..Setup::default() };
     let written = Recipe { batch: plan.batch, setup, growth: true };
-    let found = search(
-        &model,
-        &written,
-        plan.budget,
-        Allow { accumulate: plan.micro_batches > 1, ..Allow::default() },
-    )
-    .map_err(JobError::from)?;
+    let allowed: Allowed = (plan.micro_batches > 1).then_some(Lever::Accumulate).into_iter().collect();
+    let found = search(&model, &written, plan.budget, allowed).map_err(JobError::from)?;
     match found.recipe() {
         Some((trial, needs)) => Ok(RecipeFile::new(&plan.model, plan.budget, trial.recipe, needs.clone())),
         None => Err(too_much(&plan)),

@@ -1,12 +1,12 @@
 //! `plimsoll fit --as tensorflow`: what to tell TensorFlow so that a step fits.
 
-use super::{Fit, Lever};
+use super::Fit;
 use crate::failure::Failure;
 use crate::notes;
 use crate::table::Table;
 use plimsoll::state::whole_file;
-use plimsoll::tensorflow::{Allow, Needs, Recipe, RecipeFile, Search, Trial, search};
-use plimsoll::{Bytes, Job, JobError, OpenedJob};
+use plimsoll::tensorflow::{Advice, Needs, Recipe, RecipeFile, Search, Trial, search};
+use plimsoll::{Bytes, Change, Job, JobError, OpenedJob};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -20,7 +20,8 @@ pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
     let job = &job;
     let written = written(arguments, job)?;
     let budget = arguments.step.memory.unwrap_or(Bytes(u64::MAX));
-    let found = search(&job.model, &written, budget, allow(arguments)).map_err(JobError::from)?;
+    let allowed = arguments.allow.iter().copied().collect();
+    let found = search(&job.model, &written, budget, allowed).map_err(JobError::from)?;
     let file = found
         .recipe()
         .map(|(trial, needs)| RecipeFile::new(arguments.step.model(), budget, trial.recipe, needs.clone()));
@@ -56,16 +57,6 @@ fn written(arguments: &Fit, job: &Job) -> Result<Recipe, Failure> {
     Ok(Recipe { batch: job.batch, setup, growth: arguments.foreign.grows(setup.device) })
 }
 
-fn allow(arguments: &Fit) -> Allow {
-    let may = |lever| arguments.allow.contains(&lever);
-    Allow {
-        accumulate: may(Lever::Accumulate),
-        precision: may(Lever::Precision),
-        optimizer: may(Lever::Optimizer),
-        batch: may(Lever::Batch),
-    }
-}
-
 fn as_text(found: &Search, budget: Bytes, job: &Job, path: &Path) -> String {
     let setup = &found.trials[0].recipe.setup;
     let headline = format!(
@@ -94,11 +85,27 @@ fn as_text(found: &Search, budget: Bytes, job: &Job, path: &Path) -> String {
 fn trials(found: &Search, budget: Bytes) -> String {
     let mut table = Table::new(["", "tensors", "limit", "needed", ""]).right(1).right(2).right(3);
     for trial in &found.trials {
-        let name =
-            if trial.changes.is_empty() { "as written".to_string() } else { trial.changes.join(" + ") };
+        let name = match trial.changes.is_empty() {
+            true => "as written".to_string(),
+            false => words(trial).join(" + "),
+        };
         table.row(row(name, trial, if trial.fits(budget) { "fits" } else { "does not fit" }));
     }
     table.print()
+}
+
+/// The changes of a trial in words.
+fn words(trial: &Trial) -> Vec<String> {
+    trial.changes.iter().map(|&change| trial.describe(change)).collect()
+}
+
+/// The same, with the one that must be allowed as it is allowed.
+fn words_of_advice(advice: &Advice) -> Vec<String> {
+    let word = |&change: &Change| match change.lever() == advice.lever {
+        true => format!("--allow {}: {}", advice.lever, advice.trial.describe(change)),
+        false => advice.trial.describe(change),
+    };
+    advice.trial.changes.iter().map(word).collect()
 }
 
 fn row(name: String, trial: &Trial, note: &str) -> [String; 5] {
@@ -132,11 +139,12 @@ fn refusal(found: &Search, budget: Bytes) -> String {
     let mut text = format!("nothing that is allowed fits {budget}");
     if !found.advice.is_empty() {
         let mut table = Table::new(["not allowed so far", "needed", ""]).right(1);
-        for trial in &found.advice {
+        for advice in &found.advice {
+            let trial = &advice.trial;
             let needed =
                 trial.needs.as_ref().map_or("no limit works".to_string(), |needs| needs.total().to_string());
             let note = if trial.fits(budget) { "fits" } else { "" };
-            table.row([trial.changes.join(" + "), needed, note.to_string()]);
+            table.row([words_of_advice(advice).join(" + "), needed, note.to_string()]);
         }
         text = format!("{text}\n\n{}", table.print());
     }
@@ -144,9 +152,9 @@ fn refusal(found: &Search, budget: Bytes) -> String {
 }
 
 fn as_json(found: &Search, budget: Bytes, job: &Job, path: &Path) -> Value {
-    let trial = |trial: &Trial| {
+    let trial = |trial: &Trial, changes: Vec<String>| {
         json!({
-            "changes": trial.changes,
+            "changes": changes,
             "batch": trial.recipe.batch,
             "accumulate": trial.recipe.setup.accumulate,
             "precision": trial.recipe.setup.precision.name(),
@@ -167,9 +175,9 @@ fn as_json(found: &Search, budget: Bytes, job: &Job, path: &Path) -> Value {
         "device": found.trials[0].recipe.setup.device.name(),
         "budget_bytes": budget,
         "fits": found.found.is_some(),
-        "found": found.recipe().map(|(found, _)| trial(found)),
-        "trials": found.trials.iter().map(trial).collect::<Vec<_>>(),
-        "advice": found.advice.iter().map(trial).collect::<Vec<_>>(),
+        "found": found.recipe().map(|(found, _)| trial(found, words(found))),
+        "trials": found.trials.iter().map(|one| trial(one, words(one))).collect::<Vec<_>>(),
+        "advice": found.advice.iter().map(|one| trial(&one.trial, words_of_advice(one))).collect::<Vec<_>>(),
         "plan": found.found.map(|_| path.display().to_string()),
     })
 }

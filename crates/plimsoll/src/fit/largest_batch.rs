@@ -1,9 +1,10 @@
 //! The largest batch that fits and is not too slow.
 
-use super::{Allow, Fit, fit};
+use super::{Fit, fit};
 use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::Residents;
+use plimsoll_train::{Allowed, Lever};
 
 /// No batch larger than this is looked for.
 const MOST: usize = 1 << 20;
@@ -30,6 +31,6 @@ pub fn largest_batch(job: &Job, budget: Bytes, slowdown: f64) -> Result<Fit, Job
     fit(
         &Job { batch: low, micro_batches: 1, ..job.clone() },
         budget,
-        Allow { whole: true, ..Allow::default() },
+        Allowed::EXACT.without(Lever::Accumulate),
     )
 }

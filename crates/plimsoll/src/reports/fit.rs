@@ -82,7 +82,9 @@ pub struct PointReport {
 /// A change that was not allowed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AdviceReport {
-    /// The change.
+    /// The lever that would have to be allowed.
+    pub lever: &'static str,
+    /// What it would change.
     pub change: String,
     /// The peak with it.
     pub peak_bytes: Bytes,
@@ -113,10 +115,10 @@ impl FitReport {
             seconds_per_step: prepared.seconds(),
             calibrated: prepared.job.profile.calibrated,
             micro_batches: prepared.job.micro_batches,
-            changes: found.changes.clone(),
+            changes: found.different_numbers(),
             levers: found.stages.iter().map(stage).collect(),
             frontier: found.frontier.iter().map(point).collect(),
-            advice: found.advice.iter().map(advice).collect(),
+            advice: found.advice.iter().map(|remedy| advice(remedy, found)).collect(),
             plan,
             notes: Vec::new(),
         }
@@ -124,8 +126,9 @@ impl FitReport {
 }
 
 fn stage(stage: &Stage) -> StageReport {
-    let Stage { lever, peak, seconds, note } = stage;
-    StageReport { lever: lever.clone(), peak_bytes: *peak, seconds: *seconds, note: note.clone() }
+    let Stage { change, peak, seconds, note } = stage;
+    let lever = change.map_or("as written".to_string(), |change| change.to_string());
+    StageReport { lever, peak_bytes: *peak, seconds: *seconds, note: note.clone() }
 }
 
 fn point(point: &Point) -> PointReport {
@@ -133,6 +136,7 @@ fn point(point: &Point) -> PointReport {
     PointReport { peak_bytes: peak, seconds, extra_flops_fraction: extra_flops }
 }
 
-fn advice(remedy: &Remedy) -> AdviceReport {
-    AdviceReport { change: remedy.change.clone(), peak_bytes: remedy.peak, fits: remedy.fits }
+fn advice(remedy: &Remedy, found: &Fit) -> AdviceReport {
+    let (lever, change) = (remedy.change.lever().name(), found.describe(remedy.change));
+    AdviceReport { lever, change, peak_bytes: remedy.peak, fits: remedy.fits }
 }

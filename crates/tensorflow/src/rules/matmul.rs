@@ -3,9 +3,9 @@
 use super::place::{self, Place};
 use crate::lowering::{Backward, Lowering};
 use crate::program::TensorId;
-use crate::setup::Precision;
 use plimsoll_graph::op::MatMul;
 use plimsoll_graph::{Op, OpKind, Source, ValueId};
+use plimsoll_train::Precision;
 
 /// A product keeps both factors. A layer's kernel that was reshaped is `EinsumDense`'s, which multiplies sample by sample: the
 /// kernel's gradient exists once for each sample before it is summed (transformer: `query/MatMul/MatMul_1` is 8 kernels large at batch 8).

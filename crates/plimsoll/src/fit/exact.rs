@@ -1,0 +1,79 @@
+//! The fastest plan whose numbers are those of the model as written.
+
+use super::samples_stay_apart;
+use crate::parts::MOST_PARTS;
+use crate::prepared::Aim;
+use crate::{Bytes, Job, JobError, Prepared};
+use plimsoll_plan::Residents;
+use plimsoll_train::{Allowed, Lever};
+
+/// What fits without a change of numbers, beside those that are allowed by name; or comes nearest to it.
+pub(super) fn exact(
+    job: &Job,
+    plain: &Prepared,
+    budget: Bytes,
+    allowed: Allowed,
+) -> Result<Prepared, JobError> {
+    match (job.micro_batches, allowed.is_withheld(Lever::Recompute)) {
+        (1, _) => fastest(job, plain, budget, allowed),
+        (_, true) => Ok(plain.clone()),
+        (_, false) => Prepared::new(job, Aim::within(budget), &Residents::default()),
+    }
+}
+
+/// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with some of
+/// it computed again.
+fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
+    if plain.peak() <= budget {
+        return Ok(plain.clone());
+    }
+    let mut counts = vec![1];
+    if job.batch > 1 && allowed.may(Lever::Accumulate, samples_stay_apart(job)?) {
+        let enough = fewest_micro_batches(job, budget);
+        counts.extend([enough.div_ceil(2), enough].into_iter().filter(|&count| count > 1));
+        counts.dedup();
+    }
+    let aim = match (allowed.is_withheld(Lever::Recompute), counts.len()) {
+        (true, _) => Aim::WHATEVER,
+        (false, 1) => Aim::within(budget),
+        (false, _) => Aim::quickly_within(budget),
+    };
+    let prepare = |micro_batches: usize| {
+        Prepared::new(&Job { micro_batches, ..job.clone() }, aim, &Residents::default())
+    };
+    let rank = |prepared: &Prepared| (prepared.peak().saturating_sub(budget), prepared.seconds());
+    let mut best: Option<Prepared> = None;
+    for found in side_by_side(counts, prepare) {
+        let found = found?;
+        if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
+            best = Some(found);
+        }
+    }
+    Ok(best.expect("the whole batch was tried"))
+}
+
+/// Calls a function for each item on a thread of its own; the results stand in the order of the items.
+pub(crate) fn side_by_side<T: Send, R: Send>(items: Vec<T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
+    std::thread::scope(|scope| {
+        let act = &act;
+        let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(move || act(item))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, R>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+/// The fewest micro-batches that fit without computing anything again; as many as there may be if none do.
+pub(super) fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
+    let fits = |micro_batches: usize| {
+        let job = Job { micro_batches, ..job.clone() };
+        job.step_peak().is_ok_and(|peak| peak <= budget)
+    };
+    let (mut low, mut high) = (1, job.batch.min(MOST_PARTS));
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    high
+}
