@@ -37,7 +37,7 @@ fn every_lever_of_plimsoll_is_reached_and_no_other() {
     let all: Allowed = Lever::ALL.into_iter().collect();
     let mut reached = BTreeSet::new();
     for model in ["mlp@784", "resnet20@16"] {
-        let job = Job { threads: 2, ..Job::new(zoo::find(model).unwrap(), 8) };
+        let job = Job::new(zoo::find(model).unwrap(), 8).on_threads(2);
         let plain = job.prepare().unwrap();
         let (peak, persistent) = (plain.peak().0, plain.plan().persistent.0);
         let budgets = [persistent + (peak - persistent) * 8 / 10, persistent * 4 / 5, 1];
@@ -62,7 +62,7 @@ fn every_lever_of_plimsoll_is_reached_and_no_other() {
 
 #[test]
 fn what_is_withheld_is_not_used() {
-    let job = Job { threads: 2, ..Job::new(zoo::find("resnet20@16").unwrap(), 8) };
+    let job = Job::new(zoo::find("resnet20@16").unwrap(), 8).on_threads(2);
     let peak = job.prepare().unwrap().peak();
     let all: Allowed = Lever::ALL.into_iter().collect();
     for lever in Lever::of(Home::Plimsoll) {
@@ -87,7 +87,7 @@ fn what_is_withheld_is_not_used() {
 
 /// A job with no lever pulled.
 fn as_written(model: Model) -> Job {
-    let mut job = Job { threads: 2, ..Job::new(model, 12) };
+    let mut job = Job::new(model, 12).on_threads(2);
     (job.options.in_place, job.options.update_when_ready) = (false, false);
     job
 }
