@@ -1,7 +1,7 @@
 //! What was found in a log of running out of memory, with the model that ran: who its large chunks are, and a plan that fits.
 
 use crate::identify::{Identified, identify};
-use crate::{Allow, Bytes, Hint, Job, JobError, Prepared, fit};
+use crate::{Allowed, Bytes, Hint, Job, JobError, Prepared, fit};
 use plimsoll_import::oomlog::Log;
 use plimsoll_report::diagnosis::{Ask, Diagnosis, diagnose};
 use serde::Serialize;
@@ -122,7 +122,7 @@ fn beside(prepared: &Prepared, diagnoses: &[Diagnosis]) -> Vec<ModelFindings> {
 
 fn squeezed(prepared: &Prepared, limit: Bytes) -> Result<Squeezed, Hint> {
     let failed = |error: JobError| error.hint().unwrap_or_else(|| Hint::Say(error.to_string()));
-    let found = fit(&prepared.job, limit, Allow::default()).map_err(failed)?;
+    let found = fit(&prepared.job, limit, Allowed::EXACT).map_err(failed)?;
     let (plan, extra_time_fraction) = (&found.prepared, found.extra_time());
     Ok(Squeezed { peak_bytes: plan.peak(), extra_time_fraction, micro_batches: plan.job.micro_batches })
 }
