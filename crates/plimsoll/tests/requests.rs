@@ -4,7 +4,7 @@ use plimsoll::hint::{Call, Setting};
 use plimsoll::reports::{DevicesReport, FailureReport};
 use plimsoll::trace::evidence::RefusedBy;
 use plimsoll::{
-    Allow, Bytes, DeviceRequest, EagerRequest, FitRequest, Goal, Happening, Hint, JobRequest, MemoryUse,
+    Allowed, Bytes, DeviceRequest, EagerRequest, FitRequest, Goal, Happening, Hint, JobRequest, MemoryUse,
     Note, OnShortage, PartRequest, RequestError, RunLength, StepSource, TrainRequest,
 };
 
@@ -38,7 +38,7 @@ fn a_plan_that_was_fitted_is_trained_from_disk() {
     let folder = tempfile::tempdir().unwrap();
     let output = Some(folder.path().join("cnn.plan.json"));
     let job = JobRequest { threads: Some(1), ..JobRequest::of("cnn@8,channels=1") };
-    let goal = Goal::Fastest(Allow::default());
+    let goal = Goal::Fastest(Allowed::EXACT);
     let report = FitRequest { job, memory: BUDGET, goal, output }.run().unwrap();
     assert!(report.peak_bytes <= BUDGET && report.as_written_peak_bytes > BUDGET);
     let request = TrainRequest { step: StepSource::Plan(report.plan), ..digits(BUDGET) };
