@@ -11,7 +11,7 @@ use plimsoll_graph::{
 };
 use plimsoll_memory::{Allocator, Bfc, BfcOptions, Device};
 use plimsoll_plan::{
-    Options, Profile, Residents, Target, VerifiedArena, plan, predict, verify, verify_arena,
+    Options, PlanError, Profile, Residents, Target, VerifiedArena, plan, predict, verify_arena,
 };
 use plimsoll_trace::{Bytes, summarize};
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
@@ -53,14 +53,37 @@ proptest! {
                 let predicted = predict(&graph, &made);
                 plimsoll_trace::verify(&predicted).unwrap();
                 prop_assert_eq!(summarize(&predicted).peak, made.peak);
-                verify(graph.clone(), made, &target()).unwrap();
+                verify_arena(vec![(graph.clone(), made)], &target()).unwrap();
             }
         }
     }
 
     #[test]
+    fn plans_in_tiny_pages_are_proved(seed in any::<u64>(), ops in 1usize..25, more in 0u64..8) {
+        let graph = random_training_graph(seed, ops).graph;
+        let whole = plan(&graph, &target(), Options::default(), &Residents::default());
+        let largest = whole.buffers.iter().map(|buffer| buffer.bytes).max().unwrap();
+        let paged = |page: u64| {
+            let target = Target { page: Some(Bytes(page)), ..target() };
+            let made = plan(&graph, &target, Options::default(), &Residents::default());
+            let (floor, peak) = (made.floor, made.peak);
+            verify_arena(vec![(graph.clone(), made)], &target).map(|_| (floor, peak))
+        };
+        let (floor, peak) = paged(largest.0 + 64 * more).unwrap();
+        prop_assert!(floor == whole.floor && floor <= peak);
+        let error = paged(largest.0 - 64).map(|_| ()).unwrap_err();
+        let refused = matches!(error, PlanError::TooLarge { .. } | PlanError::BadPage { .. });
+        prop_assert!(refused, "{}", error);
+    }
+
+    #[test]
     fn eager_runs_are_planned_runs(seed in any::<u64>(), ops in 1usize..20) {
         run_planned_and_eager(&random_training_graph(seed, ops), seed);
+    }
+
+    #[test]
+    fn pages_change_no_bit(seed in any::<u64>(), ops in 1usize..20) {
+        run_in_pages(&random_training_graph(seed, ops), seed);
     }
 
     #[test]
@@ -108,6 +131,34 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
         }
     }
     assert_eq!(executor.measured_peak(), peak);
+}
+
+/// A step in one piece and one in pages that are as small as the largest buffer allows give the same bits.
+fn run_in_pages(training: &TrainingGraph, seed: u64) {
+    let graph = &training.graph;
+    let made = plan(graph, &target(), Options::default(), &Residents::default());
+    let largest = made.buffers.iter().map(|buffer| buffer.bytes).max().unwrap();
+    let page = Some(Bytes(largest.0.next_multiple_of(256)));
+    let given = first_contents(training, seed);
+    let run = |backend: CpuBackend| {
+        let target = backend.target(Profile::default());
+        let made = plan(graph, &target, Options::default(), &Residents::default());
+        let (peak, predicted) = (made.peak, predict(graph, &made));
+        let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
+        let mut executor = executor(&backend, arena, Settings { poison: true, record: true });
+        for id in graph.inputs().chain(graph.persistents()) {
+            match graph.tensor(id).element {
+                ElementType::I32 => executor.write_i32(PROGRAM, id, |into| into.fill(1)),
+                _ => executor.write_f32(PROGRAM, id, |into| write(into, &given[&id])),
+            }
+        }
+        executor.run(PROGRAM).unwrap();
+        assert_eq!((executor.recording(PROGRAM), executor.measured_peak()), (&predicted, peak));
+        let results = graph.outputs().iter().copied().chain(graph.persistents());
+        let bits = |id| executor.read_f32(PROGRAM, id).into_iter().map(f32::to_bits).collect();
+        results.map(bits).collect::<Vec<Vec<u32>>>()
+    };
+    assert_eq!(run(CPU), run(CpuBackend { page, ..CPU }), "\n{}", text::print(graph));
 }
 
 /// A planned and an eager step on poisoned memory give the same bits.
