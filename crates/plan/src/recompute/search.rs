@@ -1,11 +1,16 @@
 //! Which gaps to hold: the cheapest decisions found under a budget.
 //!
 //! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change the decision that takes
-//! most bytes above the budget away for its cost, until none are left; then hold again whatever there is room for; then, as long as
+//! most bytes above the budget away for its cost, until none are left (in large problems many changes at once, see `batches`); then hold again whatever there is room for; then, as long as
 //! effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in
 //! runs looked at.
 
 mod anneal;
+mod batches;
+mod heights;
+mod picture;
+
+use self::picture::Closure;
 
 use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
@@ -17,6 +22,10 @@ const CLOSE: f64 = 0.9;
 
 /// Which part of what is above the budget an item must have to matter: one in so many.
 const SMALL: u64 = 4000;
+
+/// Up to so many gaps times tasks each change is looked at by itself, and up to so many it is where changing many at once is not enough.
+const LARGE: u64 = 1 << 16;
+const HUGE: u64 = 1 << 20;
 
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
@@ -76,6 +85,7 @@ struct Searcher<'a> {
     held_excess: u128,
     effort: u64,
     random: u64,
+    closure: Closure,
 }
 
 /// Another decision for one gap.
@@ -128,6 +138,7 @@ impl<'a> Searcher<'a> {
             held_excess: held.excess,
             effort,
             random: 0x9E37_79B9_7F4A_7C15,
+            closure: Closure::default(),
         }
     }
 
@@ -138,6 +149,30 @@ impl<'a> Searcher<'a> {
 
     /// Repairs, then holds again what there is room for.
     fn descend(&mut self, gaps: Vec<Gap>) -> Found {
+        let looks = self.candidates.len() as u64 * self.tasks;
+        if looks <= LARGE {
+            return self.descend_singly(gaps);
+        }
+        let mut found = self.repair_in_batches(gaps.clone());
+        self.hold_again_in_batches(&mut found);
+        if looks > HUGE || (found.sums.excess == 0 && self.effort == 0) {
+            return found;
+        }
+        let beginnings = if found.sums.excess > 0 { vec![found.gaps.clone(), gaps] } else { vec![gaps] };
+        for gaps in beginnings {
+            let other = self.descend_singly(gaps);
+            if other.is_better_than(&found) {
+                found = other;
+            }
+            if found.sums.excess == 0 {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The same, looking at each change by itself.
+    fn descend_singly(&mut self, gaps: Vec<Gap>) -> Found {
         let mut found = self.repair(gaps);
         if found.sums.excess > 0 && !self.small.is_empty() {
             self.candidates.append(&mut self.small);
