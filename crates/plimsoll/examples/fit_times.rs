@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release -p plimsoll --example fit_times [MODEL:BATCH ...]`
 
-use plimsoll::exec::kernels::CpuKernels;
 use plimsoll::model::zoo;
 use plimsoll::plan::recompute::{Problem, Setting, plan_within, search, settled, verify_same};
 use plimsoll::plan::{Interval, Options, Residents, buffers, order, place, plan, verify};
@@ -27,27 +26,27 @@ fn show(model: &str) -> Result<(), Box<dyn Error>> {
     let job = Job { threads: 2, ..Job::new(zoo::find(name)?, batch.parse()?) };
     println!("{model}");
     let prepared = timed("prepare", || job.prepare())?;
-    let (graph, kernels, options) = (&prepared.training.graph, CpuKernels { threads: 2 }, Options::default());
+    let (graph, target, options) = (&prepared.training.graph, job.target(), Options::default());
     let ops = timed("order", || order::order(graph, true));
-    let drafts = timed("buffers", || buffers::buffers(graph, &ops, &kernels, options));
+    let drafts = timed("buffers", || buffers::buffers(graph, &ops, &target, options));
     let transient = drafts.buffers.iter().filter(|buffer| !buffer.role.is_persistent());
     let intervals: Vec<Interval> =
         transient.map(|buffer| Interval { live: buffer.live.clone(), bytes: buffer.bytes }).collect();
     let placed = timed("place", || place(&intervals));
     println!("  {} ops, {} intervals, floor {}, peak {}", ops.len(), intervals.len(), placed.floor, placed.peak);
-    let made = timed("plan", || plan(graph, &kernels, options, &Residents::default()));
+    let made = timed("plan", || plan(graph, &target, options, &Residents::default()));
     let (persistent, peak) = (made.persistent, made.peak);
-    timed("verify", || verify(graph.clone(), made, &kernels))?;
+    timed("verify", || verify(graph.clone(), made, &target))?;
     let costs: Vec<f64> = graph.op_ids().map(|id| job.profile.op_seconds(graph, id)).collect();
     let budget = Bytes(persistent.0 + (peak.0 - persistent.0) * SHARE / 100);
-    let problem = timed("problem", || Problem::of(graph, &costs, &kernels, options));
+    let problem = timed("problem", || Problem::of(graph, &costs, &target, options));
     let better = timed("settled", || settled(&problem));
     for problem in [&problem, &better] {
         let found = timed("search", || search(problem, budget.0, 0));
         println!("  extra {:.2} %, excess {}", 100.0 * found.sums.extra / problem.cost(), found.sums.excess);
     }
     let residents = Residents::default();
-    let setting = Setting { kernels: &kernels, options, residents: &residents, costs: &costs, effort: 0 };
+    let setting = Setting { target: &target, options, residents: &residents, costs: &costs, effort: 0 };
     let within = timed("plan within", || plan_within(graph, setting, budget));
     println!("  peak {} of {budget}, floor {}", within.plan.peak, within.plan.floor);
     timed("same", || verify_same(graph, &within.rewritten.graph))?;

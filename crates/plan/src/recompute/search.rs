@@ -1,9 +1,9 @@
 //! Which gaps to hold: the cheapest decisions found under a budget.
 //!
 //! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change the decision that takes
-//! most bytes above the budget away for its cost, until none are left (in large problems many changes at once, see `batches`); then hold again whatever there is room for; then, as long as
-//! effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in
-//! runs looked at.
+//! most bytes above the budget away for its cost, until none are left (in large problems many changes at once, see `batches`); then hold
+//! again whatever there is room for; then, as long as effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair,
+//! and keep what became cheaper. Effort is counted in runs looked at.
 
 mod anneal;
 mod batches;
@@ -23,9 +23,11 @@ const CLOSE: f64 = 0.9;
 /// Which part of what is above the budget an item must have to matter: one in so many.
 const SMALL: u64 = 4000;
 
-/// Up to so many gaps times tasks each change is looked at by itself, and up to so many it is where changing many at once is not enough.
+/// Up to so many gaps times tasks each change is looked at by itself.
 const LARGE: u64 = 1 << 16;
-const HUGE: u64 = 1 << 20;
+
+/// In larger problems that is done where changing many at once is not enough, if there is effort to look at each gap so often.
+const SINGLY: u64 = 4;
 
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
@@ -68,7 +70,7 @@ pub fn search_from(problem: &Problem, gaps: Vec<Gap>, budget: u64, effort: u64) 
 }
 
 impl Found {
-    fn is_better_than(&self, other: &Self) -> bool {
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.sums.excess, self.sums.extra) < (other.sums.excess, other.sums.extra)
     }
 }
@@ -149,26 +151,24 @@ impl<'a> Searcher<'a> {
 
     /// Repairs, then holds again what there is room for.
     fn descend(&mut self, gaps: Vec<Gap>) -> Found {
-        let looks = self.candidates.len() as u64 * self.tasks;
-        if looks <= LARGE {
+        if !self.is_large() {
             return self.descend_singly(gaps);
         }
-        let mut found = self.repair_in_batches(gaps.clone());
+        let mut found = self.repair_in_batches(gaps);
         self.hold_again_in_batches(&mut found);
-        if looks > HUGE || (found.sums.excess == 0 && self.effort == 0) {
-            return found;
-        }
-        let beginnings = if found.sums.excess > 0 { vec![found.gaps.clone(), gaps] } else { vec![gaps] };
-        for gaps in beginnings {
-            let other = self.descend_singly(gaps);
+        let looks = SINGLY * self.candidates.len() as u64 * self.tasks;
+        if found.sums.excess > 0 && self.effort > looks {
+            let other = self.descend_singly(found.gaps.clone());
             if other.is_better_than(&found) {
                 found = other;
             }
-            if found.sums.excess == 0 {
-                break;
-            }
         }
         found
+    }
+
+    /// Whether looking at each change by itself would take long.
+    fn is_large(&self) -> bool {
+        self.candidates.len() as u64 * self.tasks > LARGE
     }
 
     /// The same, looking at each change by itself.
@@ -188,7 +188,7 @@ impl<'a> Searcher<'a> {
         let mut found = Found { gaps, sums };
         let mut age = 0;
         let mut moves = self.all_moves(&mut found, age);
-        while found.sums.excess > 0 {
+        while found.sums.excess > 0 && (self.effort > 0 || !self.is_large()) {
             let Some(best) = moves.pop() else { break };
             let fresh =
                 if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };

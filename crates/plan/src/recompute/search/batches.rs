@@ -16,8 +16,8 @@ const CLOSE: f64 = 0.7;
 const ROUNDS: usize = 120;
 
 /// How often what there is room for is held again, and how often a portion that was too much is cut in halves.
-const PASSES: usize = 4;
-const HALVES: usize = 40;
+const PASSES: usize = 2;
+const HALVES: usize = 12;
 
 /// A change that may be made.
 struct Proposal {
@@ -156,7 +156,7 @@ impl Searcher<'_> {
     }
 
     /// What may be held longer and still stay below the budget in the schedule summed up last, the most expensive first.
-    fn affordable(&self, gaps: &[Gap]) -> Vec<(usize, Gap)> {
+    fn affordable(&mut self, gaps: &[Gap]) -> Vec<(usize, Gap)> {
         let picture = self.picture();
         let mut heights = Heights::new(&picture.live);
         let cost = |gap: usize| self.problem.tasks[self.scheduler.producer(gap)].cost;

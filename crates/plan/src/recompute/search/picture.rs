@@ -40,8 +40,11 @@ pub(super) struct Closure {
     number: u32,
 }
 
+/// A picture with its estimates takes about as long as so many schedules.
+const LOOKS: u64 = 24;
+
 /// What takes more tasks than this to compute again is not dropped.
-const MOST: usize = 400;
+const MOST: usize = 64;
 
 impl Picture {
     fn new(live: Vec<u64>, own: Vec<usize>, budget: u64, sizes: std::ops::RangeInclusive<u64>) -> Self {
@@ -94,7 +97,8 @@ impl Picture {
 
 impl Searcher<'_> {
     /// Looks at the schedule summed up last.
-    pub(super) fn picture(&self) -> Picture {
+    pub(super) fn picture(&mut self) -> Picture {
+        self.effort = self.effort.saturating_sub(LOOKS * self.tasks);
         let (live, own) = self.scheduler.profile();
         let sizes = || self.candidates.iter().map(|&gap| self.problem.items[self.scheduler.item(gap)].bytes);
         Picture::new(live, own, self.budget, sizes().min().unwrap_or(1)..=sizes().max().unwrap_or(1))
