@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn show(model: &str) -> Result<(), Box<dyn Error>> {
     let (name, batch) = model.split_once(':').ok_or("a model is written as NAME:BATCH")?;
-    let job = Job { threads: 2, ..Job::new(zoo::find(name)?, batch.parse()?) };
+    let job = Job::new(zoo::find(name)?, batch.parse()?).on_threads(2);
     println!("{model}");
     let prepared = timed("prepare", || job.prepare())?;
     let (graph, target, options) = (&prepared.training.graph, job.target(), Options::default());
@@ -33,7 +33,13 @@ fn show(model: &str) -> Result<(), Box<dyn Error>> {
     let intervals: Vec<Interval> =
         transient.map(|buffer| Interval { live: buffer.live.clone(), bytes: buffer.bytes }).collect();
     let placed = timed("place", || place(&intervals));
-    println!("  {} ops, {} intervals, floor {}, peak {}", ops.len(), intervals.len(), placed.floor, placed.peak);
+    println!(
+        "  {} ops, {} intervals, floor {}, peak {}",
+        ops.len(),
+        intervals.len(),
+        placed.floor,
+        placed.peak
+    );
     let made = timed("plan", || plan(graph, &target, options, &Residents::default()));
     let (persistent, peak) = (made.persistent, made.peak);
     timed("verify", || verify(graph.clone(), made, &target))?;
