@@ -14,8 +14,9 @@ const FEWER_RUNGS: u64 = 12;
 pub(super) const MANY: usize = 2000;
 const FRESH: u64 = 6;
 
-/// How long to look for a schedule where there seems to be none, in runs looked at.
+/// How long to look for a schedule where there seems to be none, in runs looked at; and at most so many for each task.
 const EFFORT: u64 = 3_000_000;
+const EFFORT_OF_TASK: u64 = 3_500;
 
 /// How often a third of the way from what is reached to what is not is tried.
 const THIRDS: usize = 4;
@@ -88,10 +89,11 @@ fn squeeze(problem: &Problem, last: Found) -> Vec<Found> {
     let (mut reached, mut missed) = (last.sums.floor, problem.least());
     let mut rungs = Vec::new();
     let mut gaps = last.gaps;
+    let effort = EFFORT.min(EFFORT_OF_TASK * problem.tasks.len() as u64);
     for _ in 0..THIRDS {
         let target = reached - reached.saturating_sub(missed) / 3;
         let next = better(search_from(problem, gaps.clone(), target, 0), search(problem, target, 0));
-        let found = search_from(problem, next.gaps, target, EFFORT);
+        let found = search_from(problem, next.gaps, target, effort);
         if found.sums.excess == 0 {
             (reached, gaps) = (found.sums.floor, found.gaps.clone());
         } else {
