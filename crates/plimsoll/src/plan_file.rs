@@ -12,7 +12,7 @@ use plimsoll_model::Model;
 use plimsoll_plan::{Options, Plan};
 use plimsoll_state::whole_file;
 use plimsoll_tensorflow::RecipeFile;
-use plimsoll_train::{Loss, Optimizer};
+use plimsoll_train::{Objective, Optimizer};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
@@ -31,8 +31,8 @@ pub struct PlanFile {
     pub batch: usize,
     /// Into how many micro-batches they are cut.
     pub micro_batches: usize,
-    /// What is minimized, by its Keras name.
-    pub loss: String,
+    /// What is minimized.
+    pub objective: Objective,
     /// How.
     pub optimizer: Optimizer,
     /// What happens to a step whose loss or gradients are not finite.
@@ -93,7 +93,7 @@ impl PlanFile {
             model: model.to_string(),
             batch: job.batch,
             micro_batches: job.micro_batches,
-            loss: job.loss.to_string(),
+            objective: job.objective.clone(),
             optimizer: job.optimizer,
             on_nan: job.on_nan,
             options: job.options,
@@ -134,12 +134,11 @@ impl PlanFile {
     /// Proves it for a model: the one it names, as it is now.
     pub fn prepare(&self, model: Model) -> Result<Prepared, JobError> {
         let damaged = |what, problem: String| PlanFileError::Damaged { what, problem };
-        let loss = Loss::parse(&self.loss).ok_or_else(|| damaged("loss", format!("`{}`", self.loss)))?;
         if self.micro_batches == 0 || self.micro_batches > self.batch.clamp(1, MOST_PARTS) {
             return Err(damaged("micro-batches", format!("{} of {}", self.micro_batches, self.batch)).into());
         }
         let job = Job {
-            loss,
+            objective: self.objective.clone(),
             optimizer: self.optimizer,
             micro_batches: self.micro_batches,
             on_nan: self.on_nan,
