@@ -4,6 +4,7 @@
 //! - a persistent value of one name has the same type, role and offset in all plans.
 //! - persistent values of different names do not overlap, whoever has them.
 //! - `persistent` is the same in all plans, so nobody's transient bytes lie on anybody's persistent ones.
+//! - `persistent = max over persistent values of all plans of offset + bytes`.
 //! - `peak = max over plans of peak`.
 
 use crate::{Plan, PlanError, Target, VerifiedPlan, bytes_of, verify};
@@ -13,7 +14,10 @@ use std::collections::HashMap;
 
 /// Proves plans that share an arena on a target.
 pub fn verify_arena(plans: Vec<(Graph, Plan)>, target: &Target) -> Result<VerifiedArena, PlanError> {
-    VerifiedArena { plans: Vec::new(), target: target.clone() }.with(plans)
+    let prove = |(graph, plan)| verify(graph, plan, target);
+    let plans = plans.into_iter().map(prove).collect::<Result<Vec<_>, _>>()?;
+    check_together(&plans)?;
+    Ok(VerifiedArena { plans, target: target.clone() })
 }
 
 /// Plans that were proved, each alone and all together. There is no other way to make one than [`verify_arena`].
@@ -24,28 +28,19 @@ pub struct VerifiedArena {
 }
 
 impl VerifiedArena {
-    /// The same with more plans behind those that are there.
-    pub fn with(mut self, more: Vec<(Graph, Plan)>) -> Result<Self, PlanError> {
-        for (graph, plan) in more {
-            self.plans.push(verify(graph, plan, &self.target)?);
-        }
-        check_together(&self.plans)?;
-        Ok(self)
-    }
-
     /// The plans of several arenas for one target, proved to have room in one.
     pub fn join<'a>(arenas: impl IntoIterator<Item = &'a Self>) -> Result<Self, PlanError> {
         let mut joined: Option<Self> = None;
         for arena in arenas {
             match &mut joined {
                 None => joined = Some(arena.clone()),
-                Some(first) if first.target.runs_plans_for(&arena.target) => {
+                Some(first) => {
+                    first.target.check_same(&arena.target)?;
                     first.plans.extend(arena.plans.iter().cloned());
                 }
-                Some(_) => return Err(PlanError::OtherTarget),
             }
         }
-        let joined = joined.ok_or(PlanError::Empty)?;
+        let joined = joined.ok_or(PlanError::NoPlan)?;
         check_together(&joined.plans)?;
         Ok(joined)
     }
@@ -77,11 +72,16 @@ impl VerifiedArena {
 }
 
 fn check_together(plans: &[VerifiedPlan]) -> Result<(), PlanError> {
-    for pair in plans.windows(2) {
-        let [one, other] = [0, 1].map(|index| pair[index].plan().persistent);
-        if one != other {
-            return Err(PlanError::OtherPersistent { one, other });
-        }
+    let first = plans.first().ok_or(PlanError::NoPlan)?.plan();
+    let one = first.persistent;
+    if let Some(other) = plans.iter().map(|plan| plan.plan().persistent).find(|&other| other != one) {
+        return Err(PlanError::OtherPersistent { one, other });
+    }
+    let buffers = plans.iter().flat_map(|plan| &plan.plan().buffers);
+    let ends = buffers.filter(|buffer| buffer.role.is_persistent()).map(|buffer| buffer.end().distance());
+    let (said, found) = (one, ends.max().unwrap_or_default());
+    if said != found {
+        return Err(PlanError::WrongFigure { what: "the end of what lives across steps", said, found });
     }
     let residents = residents(plans)?;
     for pair in residents.windows(2) {

@@ -12,6 +12,7 @@ pub mod pages;
 mod ranking;
 mod search;
 mod solve;
+pub(crate) mod stack;
 mod sweep;
 
 pub use ranking::{Priority, Ranking};

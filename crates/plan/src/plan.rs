@@ -1,12 +1,16 @@
 //! The plan and how it is made.
 //!
 //! Equations that hold for every plan and that `verify` checks in the same words:
+//! - a buffer is as large as its values or its scratch, rounded up, and live from the first step that uses it to the last one.
 //! - `peak = max over buffers of offset + bytes`.
 //! - `floor = max over steps of the sum of bytes of the buffers live at that step`.
 //! - two buffers that are live at the same step do not overlap.
 //! - persistent buffers lie below all others: `[0, persistent)`.
+//! - no buffer crosses a multiple of `page`, and every offset is a multiple of `alignment`.
 
 use crate::buffers::{self, Drafts};
+use crate::place::pages::{PageRules, place_above};
+use crate::place::stack::Stack;
 use crate::place::{self, Interval, place};
 use crate::{Target, bytes_of, order};
 use plimsoll_graph::{Graph, OpId, Role, ValueId};
@@ -33,6 +37,8 @@ pub struct Plan {
     pub scratch: Vec<Option<BufferId>>,
     /// What every offset is a multiple of.
     pub alignment: Alignment,
+    /// What no buffer crosses a multiple of; nothing where the arena is one piece.
+    pub page: Option<Bytes>,
     /// Where the bytes that live across steps end; all others lie above.
     pub persistent: Bytes,
     /// The size of the arena.
@@ -84,17 +90,15 @@ pub struct Residents {
 impl Residents {
     /// A place for every persistent value of several graphs that share those of the same name.
     pub fn of_all<'a>(graphs: impl IntoIterator<Item = &'a Graph>, target: &Target) -> Self {
-        let mut residents = Self::default();
+        let mut stack = Stack::above(Offset::START, target.page);
+        let mut offsets = HashMap::new();
         for graph in graphs {
             for id in graph.persistents() {
-                let end = residents.end;
-                residents.offsets.entry(graph.value(id).name.clone()).or_insert_with(|| {
-                    residents.end = end + bytes_of(graph.tensor(id)).aligned(target.alignment);
-                    end
-                });
+                let bytes = bytes_of(graph.tensor(id)).aligned(target.alignment);
+                offsets.entry(graph.value(id).name.clone()).or_insert_with(|| stack.take(bytes));
             }
         }
-        residents
+        Self { offsets, end: stack.end() }
     }
 }
 
@@ -102,38 +106,39 @@ impl Residents {
 pub fn plan(graph: &Graph, target: &Target, options: Options, residents: &Residents) -> Plan {
     let order = order::order(graph, options.update_when_ready);
     let Drafts { mut buffers, storage, scratch } = buffers::buffers(graph, &order, target, options);
-    let base = place_persistent(graph, &mut buffers, residents);
-    place_transient(&mut buffers, base);
+    let base = place_persistent(graph, &mut buffers, residents, target);
+    place_transient(&mut buffers, base, target);
     let peak = buffers.iter().map(|buffer| buffer.end().distance()).max().unwrap_or_default();
     let floor = place::floor(&buffers.iter().map(interval).collect::<Vec<_>>());
-    let (alignment, persistent) = (target.alignment, base.distance());
-    Plan { order, buffers, storage, scratch, alignment, persistent, peak, floor }
+    let (alignment, page, persistent) = (target.alignment, target.page, base.distance());
+    Plan { order, buffers, storage, scratch, alignment, page, persistent, peak, floor }
 }
 
 /// Puts the persistent buffers where they already are, the others one after another behind them. Gives their end.
-fn place_persistent(graph: &Graph, buffers: &mut [Buffer], residents: &Residents) -> Offset {
-    let mut end = residents.end;
+fn place_persistent(graph: &Graph, buffers: &mut [Buffer], residents: &Residents, target: &Target) -> Offset {
+    let mut stack = Stack::above(residents.end, target.page);
     for buffer in buffers.iter_mut().filter(|buffer| buffer.role.is_persistent()) {
         let name = &graph.value(buffer.values[0]).name;
         buffer.offset = match residents.offsets.get(name) {
             Some(&offset) => offset,
-            None => {
-                end = end + buffer.bytes;
-                Offset(end.0 - buffer.bytes.0)
-            }
+            None => stack.take(buffer.bytes),
         };
     }
-    end
+    stack.end()
 }
 
 /// Places everything that lives within a step above `base`.
-fn place_transient(buffers: &mut [Buffer], base: Offset) {
+fn place_transient(buffers: &mut [Buffer], base: Offset, target: &Target) {
     let mut transient: Vec<&mut Buffer> =
         buffers.iter_mut().filter(|buffer| !buffer.role.is_persistent()).collect();
     let intervals: Vec<Interval> = transient.iter().map(|buffer| interval(buffer)).collect();
-    for (buffer, offset) in transient.iter_mut().zip(place(&intervals).offsets) {
-        buffer.offset = base + offset.distance();
-    }
+    let rules = target.page.map(|size| PageRules { size, alignment: target.alignment });
+    // What is larger than a page has no place in pages; the proof will say so.
+    let in_pages = rules.and_then(|rules| place_above(&intervals, rules, base).ok());
+    let offsets = in_pages.unwrap_or_else(|| {
+        place(&intervals).offsets.into_iter().map(|offset| base + offset.distance()).collect()
+    });
+    transient.iter_mut().zip(offsets).for_each(|(buffer, offset)| buffer.offset = offset);
 }
 
 fn interval(buffer: &Buffer) -> Interval {

@@ -1,6 +1,6 @@
 //! What a plan is for: the kernels that will run it, how fast they are, and how a device's memory is cut.
 
-use crate::{Kernels, Profile};
+use crate::{Kernels, PlanError, Profile};
 use plimsoll_trace::{Alignment, Bytes};
 use std::sync::Arc;
 
@@ -31,9 +31,23 @@ impl Target {
         }
     }
 
-    /// Whether a plan for this target is one for the other, too. How fast they are makes no difference to that.
-    pub fn runs_plans_for(&self, other: &Self) -> bool {
-        let memory = |target: &Self| (target.alignment, target.page, target.binding);
-        self.kernels.name() == other.kernels.name() && memory(self) == memory(other)
+    /// Whether a plan for the other target is one for this one, too. How fast they are makes no difference to that.
+    pub fn check_same(&self, other: &Self) -> Result<(), PlanError> {
+        let [here, there] = [self, other].map(Self::facts);
+        match here.into_iter().zip(there).find(|((_, wanted), (_, found))| wanted != found) {
+            None => Ok(()),
+            Some(((what, wanted), (_, found))) => Err(PlanError::OtherTarget { what, found, wanted }),
+        }
+    }
+
+    /// All that plans depend on, in words.
+    fn facts(&self) -> [(&'static str, String); 4] {
+        let limit = |limit: Option<Bytes>| limit.map_or("none".to_string(), |bytes| bytes.0.to_string());
+        [
+            ("kernels", self.kernels.name()),
+            ("alignment", self.alignment.bytes().to_string()),
+            ("page", limit(self.page)),
+            ("binding", limit(self.binding)),
+        ]
     }
 }

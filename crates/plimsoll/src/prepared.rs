@@ -131,19 +131,18 @@ impl Prepared {
         least: Bytes,
     ) -> Result<Self, JobError> {
         let target = job.target();
-        let planned = drafts.iter().map(|draft| (draft.training.graph.clone(), draft.plan.clone()));
-        let arena = verify_arena(planned.collect(), &target)?;
-        let (largest, peak) = (&arena.plans()[0], arena.peak());
-        let mut residents = largest.plan().residents(largest.graph());
-        let mut more = Vec::new();
+        let graphs = drafts.iter().map(|draft| &draft.training.graph);
+        let graphs = graphs.chain(updates.as_ref().map(|updates| &updates.graph));
+        let residents = Residents::of_all(graphs, &target);
+        let mut plans: Vec<(Graph, Plan)> =
+            drafts.iter().map(|draft| (draft.training.graph.clone(), draft.plan.clone())).collect();
+        let peak = drafts.iter().map(|draft| draft.plan.peak).max().unwrap_or_default();
         if let Some(updates) = &updates {
-            let all = arena.plans().iter().map(VerifiedPlan::graph).chain([&updates.graph]);
-            residents = Residents::of_all(all, &target);
-            more.push((updates.graph.clone(), plan(&updates.graph, &target, job.options, &residents)));
+            plans.push((updates.graph.clone(), plan(&updates.graph, &target, job.options, &residents)));
         }
         let (batch, graph, made) = job.plan_evaluation(peak, &residents)?;
-        more.push((graph, made));
-        let arena = arena.with(more)?;
+        plans.push((graph, made));
+        let arena = verify_arena(plans, &target)?;
         let (of_parts, others) = arena.plans().split_at(drafts.len());
         let parts = drafts.into_iter().zip(of_parts).map(|(draft, plan)| draft.proved(plan)).collect();
         let updates = updates.map(|graph| Updates { graph, plan: others[0].clone() });

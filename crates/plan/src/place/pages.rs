@@ -2,6 +2,7 @@
 //!
 //! In: intervals, the size of a page and an alignment. Out: a page and an offset each, and the bytes used of every page.
 //! Invariant: no interval lies across two pages; offsets are multiples of the alignment.
+//! The first page may have something at its bottom already, such as the weights below the activations.
 //! Method: one page, if everything fits into it. Otherwise first fit in several orders, and each page is then placed once more on its own, as
 //! low as [`place`](super::place()) can; the fewest pages win, then the least bytes.
 
@@ -95,18 +96,54 @@ impl PageRules {
 
 /// Places intervals into as few pages as it can, and there as low as it can.
 pub fn place_in_pages(intervals: &[Interval], rules: PageRules) -> Result<Pages, PagesError> {
-    let (aligned, size) = (aligned(intervals, rules.alignment), rules.usable());
-    if let Some(index) = aligned.iter().position(|interval| interval.bytes > size) {
+    let pages = filled(intervals, rules, Bytes::ZERO)?;
+    let (floor, size) = (super::floor(&aligned(intervals, rules.alignment)).0, rules.usable().0);
+    let fewest = usize::try_from(floor.div_ceil(size.max(1))).unwrap_or(usize::MAX);
+    Ok(gather(intervals, &pages, fewest))
+}
+
+/// Places intervals into pages that lie one behind another, above what already stands below `base`. Gives offsets from the start of the first page.
+pub fn place_above(
+    intervals: &[Interval],
+    rules: PageRules,
+    base: Offset,
+) -> Result<Vec<Offset>, PagesError> {
+    let taken = Bytes(base.0 % rules.size.0.max(1));
+    let mut pages = filled(intervals, rules, taken)?;
+    // The first page stays where it is; of the others the emptiest comes last, because it ends lowest.
+    if let Some(others) = pages.get_mut(1..) {
+        others.sort_by_key(|page| Reverse(peak(intervals, page)));
+    }
+    let mut offsets = vec![base; intervals.len()];
+    for (number, page) in pages.iter().enumerate() {
+        let start = match number {
+            0 => base,
+            _ => Offset(base.0 - taken.0 + number as u64 * rules.size.0),
+        };
+        page.iter().for_each(|&(offset, index)| offsets[index] = start + Bytes(offset));
+    }
+    Ok(offsets)
+}
+
+/// Pages with all intervals, where so many bytes of the first page are taken.
+fn filled(intervals: &[Interval], rules: PageRules, taken: Bytes) -> Result<Vec<Page>, PagesError> {
+    let room = Room { first: rules.usable().saturating_sub(taken).0, others: rules.usable().0 };
+    let aligned = aligned(intervals, rules.alignment);
+    if let Some(index) = aligned.iter().position(|interval| interval.bytes.0 > room.others) {
         return Err(PagesError::TooLarge { index, bytes: intervals[index].bytes, size: rules.size });
     }
     let together = lower(&aligned, (0..aligned.len()).collect());
-    let pages = match together.iter().all(|&(offset, index)| Bytes(offset) + aligned[index].bytes <= size) {
-        true => vec![together],
-        false => in_several(&aligned, size),
-    };
-    let floor = super::floor(&aligned).0;
-    let fewest = usize::try_from(floor.div_ceil(size.0.max(1))).unwrap_or(usize::MAX);
-    Ok(gather(intervals, &pages, fewest))
+    match peak(&aligned, &together) <= room.first {
+        true => Ok(vec![together]),
+        false => Ok(in_several(&aligned, room)),
+    }
+}
+
+/// How much pages hold.
+#[derive(Clone, Copy)]
+struct Room {
+    first: u64,
+    others: u64,
 }
 
 /// Proves that nothing lies across pages, over each other or off the alignment, the slow way.
@@ -155,9 +192,9 @@ fn orders(intervals: &[Interval]) -> [Vec<usize>; 4] {
 }
 
 /// The best of several orders: the fewest pages, then the least bytes.
-fn in_several(intervals: &[Interval], size: Bytes) -> Vec<Page> {
+fn in_several(intervals: &[Interval], room: Room) -> Vec<Page> {
     let filled = orders(intervals).map(|order| {
-        let pages = first_fit(intervals, &order, size);
+        let pages = first_fit(intervals, &order, room);
         let lowered = pages.into_iter().map(|page| lower_filled(intervals, page)).collect::<Vec<Page>>();
         let total: u64 = lowered.iter().map(|page| peak(intervals, page)).sum();
         (lowered.len(), total, lowered)
@@ -167,13 +204,14 @@ fn in_several(intervals: &[Interval], size: Bytes) -> Vec<Page> {
 }
 
 /// Each in the first page with room for it; a new page where there is none.
-fn first_fit(intervals: &[Interval], order: &[usize], size: Bytes) -> Vec<Page> {
-    let mut pages: Vec<Page> = Vec::new();
+fn first_fit(intervals: &[Interval], order: &[usize], room: Room) -> Vec<Page> {
+    let mut pages: Vec<Page> = vec![Vec::new()];
     for &index in order {
         let bytes = intervals[index].bytes.0;
-        let fitting = pages.iter_mut().find_map(|page| {
+        let fitting = pages.iter_mut().enumerate().find_map(|(number, page)| {
             let offset = lowest_free(intervals, page, index);
-            (offset + bytes <= size.0).then_some((page, offset))
+            let size = if number == 0 { room.first } else { room.others };
+            (offset + bytes <= size).then_some((page, offset))
         });
         match fitting {
             Some((page, offset)) => {
@@ -246,6 +284,23 @@ mod tests {
             prop_assert!(pages.fewest <= pages.used.len() || intervals.is_empty());
             let largest = place_in_pages(&intervals, PageRules { size: Bytes(1 << 20), ..rules }).unwrap();
             prop_assert!(largest.used.len() <= 1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_lies_above_a_base_crosses_no_page(intervals in intervals(), base in 0u64..2000, size in 300u64..900) {
+            let (rules, base) = (rules(size.next_multiple_of(4), 4), Offset(base.next_multiple_of(4)));
+            let offsets = place_above(&intervals, rules, base).unwrap();
+            let spot = |offset: Offset| Spot {
+                page: (offset.0 / rules.size.0) as usize,
+                offset: Offset(offset.0 % rules.size.0),
+            };
+            let spots: Vec<Spot> = offsets.iter().copied().map(spot).collect();
+            let count = spots.iter().map(|spot| spot.page + 1).max().unwrap_or(0);
+            let pages = Pages { spots, used: vec![rules.size; count], fewest: 1 };
+            prop_assert_eq!(verify_pages(&intervals, rules, &pages), Ok(()));
+            prop_assert!(offsets.iter().all(|&offset| offset >= base));
         }
     }
 
