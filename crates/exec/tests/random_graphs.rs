@@ -11,7 +11,7 @@ use plimsoll_graph::{
 };
 use plimsoll_memory::{Allocator, Bfc, BfcOptions, Device};
 use plimsoll_plan::{
-    Options, Profile, Residents, Target, VerifiedArena, plan, predict, verify, verify_arena,
+    Options, PlanError, Profile, Residents, Target, VerifiedArena, plan, predict, verify_arena,
 };
 use plimsoll_trace::{Bytes, summarize};
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
@@ -53,9 +53,27 @@ proptest! {
                 let predicted = predict(&graph, &made);
                 plimsoll_trace::verify(&predicted).unwrap();
                 prop_assert_eq!(summarize(&predicted).peak, made.peak);
-                verify(graph.clone(), made, &target()).unwrap();
+                verify_arena(vec![(graph.clone(), made)], &target()).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn plans_in_tiny_pages_are_proved(seed in any::<u64>(), ops in 1usize..25, more in 0u64..8) {
+        let graph = random_training_graph(seed, ops).graph;
+        let whole = plan(&graph, &target(), Options::default(), &Residents::default());
+        let largest = whole.buffers.iter().map(|buffer| buffer.bytes).max().unwrap();
+        let paged = |page: u64| {
+            let target = Target { page: Some(Bytes(page)), ..target() };
+            let made = plan(&graph, &target, Options::default(), &Residents::default());
+            let (floor, peak) = (made.floor, made.peak);
+            verify_arena(vec![(graph.clone(), made)], &target).map(|_| (floor, peak))
+        };
+        let (floor, peak) = paged(largest.0 + 64 * more).unwrap();
+        prop_assert!(floor == whole.floor && floor <= peak);
+        let error = paged(largest.0 - 64).map(|_| ()).unwrap_err();
+        let refused = matches!(error, PlanError::TooLarge { .. } | PlanError::BadPage { .. });
+        prop_assert!(refused, "{}", error);
     }
 
     #[test]

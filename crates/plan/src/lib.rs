@@ -1,8 +1,8 @@
 //! The Plan document: when each op runs and where every byte lives.
 //!
-//! In: a graph, and what its kernels need ([`Kernels`]). Out: a [`Plan`] with an offset for every buffer, its peak, its
-//! floor, and a [`verify()`] that proves it by running it on paper. Only a plan that passed becomes a [`VerifiedPlan`], the only
-//! thing `exec` takes.
+//! In: a graph, and what the plan is for ([`Target`]). Out: a [`Plan`] with an offset for every buffer, its peak and its
+//! floor, and a [`verify_arena`] that proves the plans that share an arena by running them on paper. Only plans that passed
+//! become a [`VerifiedArena`], the only thing `exec` takes.
 //!
 //! Method, one file each: [`order`] the ops, share storage between values and find live ranges ([`buffers`]), [`place()`] the buffers,
 //! [`predict()`] the trace.
@@ -31,5 +31,6 @@ pub use predict::{labels, predict};
 pub use profile::{Class, Cost, Effort, Profile};
 pub use target::Target;
 pub use usage::{Holding, Usage, usage};
-pub use verify::{VerifiedPlan, verify};
+pub use verify::VerifiedPlan;
+pub(crate) use verify::verify;
 pub use work::{TRANSCENDENTAL, Work, graph_work, work};

@@ -41,7 +41,7 @@ impl Target {
     }
 
     /// All that plans depend on, in words.
-    fn facts(&self) -> [(&'static str, String); 4] {
+    pub fn facts(&self) -> [(&'static str, String); 4] {
         let limit = |limit: Option<Bytes>| limit.map_or("none".to_string(), |bytes| bytes.0.to_string());
         [
             ("kernels", self.kernels.name()),

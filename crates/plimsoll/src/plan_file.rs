@@ -1,15 +1,16 @@
 //! Plans on disk: what `fit` found, to be run by `train`.
 //!
-//! A file holds the job in words, and for each micro-batch its graph and its plan. On reading, the model is lowered again; each graph must be
-//! proved to compute what the model does, and each plan is proved again. What cannot be proved does not run.
+//! A file holds the job in words, and graph and plan of everything that runs in the arena: each size of micro-batch, the updates, the
+//! evaluation. On reading nothing is planned. The model is lowered again; each graph must be proved to compute what the model does, and all plans are
+//! proved again, together. What a file says twice must agree. What cannot be proved does not run.
 
 use crate::hint::{Call, Hint};
-use crate::parts::MOST_PARTS;
-use crate::prepared::{Draft, Graphs};
+use crate::parts::{self, MOST_PARTS};
+use crate::prepared::{Draft, Graphs, Planned};
 use crate::{Bytes, Job, JobError, OnNan, Prepared};
-use plimsoll_graph::text;
-use plimsoll_model::Model;
-use plimsoll_plan::{Options, Plan};
+use plimsoll_graph::{Graph, text};
+use plimsoll_model::{Mode, Model};
+use plimsoll_plan::{Options, Plan, Target, VerifiedPlan};
 use plimsoll_state::whole_file;
 use plimsoll_tensorflow::RecipeFile;
 use plimsoll_train::{Loss, Optimizer};
@@ -22,6 +23,7 @@ const FORMAT: u32 = 2;
 
 /// A plan as it is written to disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlanFile {
     /// The version of this form.
     pub format: u32,
@@ -42,19 +44,28 @@ pub struct PlanFile {
     pub options: Options,
     /// Threads that kernels run on.
     pub threads: usize,
+    /// What the plans are for, in words.
+    pub target: Vec<(String, String)>,
     /// What may be used.
     pub budget: Bytes,
     /// What is used.
     pub peak: Bytes,
     /// For each size of micro-batch, its graph and plan.
     pub parts: Vec<PartFile>,
+    /// What applies the gradients of micro-batches; nothing if the batch stays whole.
+    pub updates: Option<PartFile>,
+    /// What predicts a batch with the weights being trained.
+    pub evaluation: PartFile,
 }
 
-/// One micro-batch.
+/// One of the plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PartFile {
-    /// How many samples.
+    /// How many samples it takes at once; none for updates.
     pub rows: usize,
+    /// How often it runs in a step; not at all for the evaluation.
+    pub times: usize,
     /// The graph as text.
     pub graph: String,
     /// The plan.
@@ -77,17 +88,18 @@ pub enum PlanFileError {
     Damaged { what: &'static str, problem: String },
     #[error("the plan is for another model than `{model}` is now: {reason}")]
     OtherModel { model: String, reason: String },
+    #[error("the plan is for another target: its {what} is {found}, here it is {wanted}")]
+    OtherTarget { what: String, found: String, wanted: String },
 }
 
 impl PlanFile {
     /// What was prepared for a budget; `model` is how it was named.
     pub fn new(prepared: &Prepared, model: &str, budget: Bytes) -> Self {
         let job = &prepared.job;
-        let part = |part: &crate::Part| PartFile {
-            rows: part.rows,
-            graph: text::print(part.plan.graph()),
-            plan: part.plan.plan().clone(),
-        };
+        let sizes = prepared.sizes();
+        let times = |rows: usize| sizes.iter().filter(|&&size| size == rows).count();
+        let part = |part: &crate::Part| PartFile::new(part.rows, times(part.rows), &part.plan);
+        let evaluation = &prepared.evaluation;
         Self {
             format: FORMAT,
             model: model.to_string(),
@@ -98,9 +110,12 @@ impl PlanFile {
             on_nan: job.on_nan,
             options: job.options,
             threads: job.backend.cpu().map_or(1, |cpu| cpu.threads),
+            target: facts(&job.target()),
             budget,
             peak: prepared.peak(),
             parts: prepared.parts.iter().map(part).collect(),
+            updates: prepared.updates.as_ref().map(|updates| PartFile::new(0, 1, &updates.plan)),
+            evaluation: PartFile::new(evaluation.batch, 0, &evaluation.plan),
         }
     }
 
@@ -133,11 +148,8 @@ impl PlanFile {
 
     /// Proves it for a model: the one it names, as it is now.
     pub fn prepare(&self, model: Model) -> Result<Prepared, JobError> {
-        let damaged = |what, problem: String| PlanFileError::Damaged { what, problem };
+        self.check_sizes()?;
         let loss = Loss::parse(&self.loss).ok_or_else(|| damaged("loss", format!("`{}`", self.loss)))?;
-        if self.micro_batches == 0 || self.micro_batches > self.batch.clamp(1, MOST_PARTS) {
-            return Err(damaged("micro-batches", format!("{} of {}", self.micro_batches, self.batch)).into());
-        }
         let job = Job {
             loss,
             optimizer: self.optimizer,
@@ -146,21 +158,86 @@ impl PlanFile {
             options: self.options,
             ..Job::new(model, self.batch).on_threads(self.threads.max(1))
         };
-        let Graphs { training, parts: graphs, updates } = job.graphs()?;
-        if graphs.len() != self.parts.len() {
-            return Err(damaged(
-                "micro-batches",
-                format!("{} instead of {}", self.parts.len(), graphs.len()),
-            )
-            .into());
+        self.check_target(&job.target())?;
+        let prepared = Prepared::prove(&job, self.planned(&job)?, Bytes::ZERO)?;
+        match prepared.peak() == self.peak {
+            true => Ok(prepared),
+            false => Err(damaged("peak", format!("{} instead of {}", self.peak, prepared.peak())).into()),
         }
+    }
+
+    /// What the file says of sizes agrees with itself. Nothing is lowered before, because absurd sizes take absurd time.
+    fn check_sizes(&self) -> Result<(), PlanFileError> {
+        let (batch, count) = (self.batch, self.micro_batches);
+        if count == 0 || count > batch.clamp(1, MOST_PARTS) {
+            return Err(damaged("micro-batches", format!("{count} of {batch}")));
+        }
+        let mut wanted: Vec<(usize, usize)> = Vec::new();
+        for rows in parts::sizes(batch, count) {
+            match wanted.last_mut() {
+                Some((last, times)) if *last == rows => *times += 1,
+                _ => wanted.push((rows, 1)),
+            }
+        }
+        let found: Vec<(usize, usize)> = self.parts.iter().map(|part| (part.rows, part.times)).collect();
+        let updates = self.updates.as_ref().map(|updates| (updates.rows, updates.times));
+        if found != wanted || updates != (count > 1).then_some((0, 1)) {
+            return Err(damaged("micro-batches", format!("{found:?} instead of {wanted:?}")));
+        }
+        let evaluation = (self.evaluation.rows, self.evaluation.times);
+        if evaluation.0 == 0 || evaluation.0 > batch || evaluation.1 != 0 {
+            return Err(damaged("evaluation", format!("{evaluation:?}")));
+        }
+        match self.peak <= self.budget {
+            true => Ok(()),
+            false => Err(damaged("budget", format!("{}, less than its peak", self.budget))),
+        }
+    }
+
+    fn check_target(&self, target: &Target) -> Result<(), PlanFileError> {
+        let here = facts(target);
+        if self.target.len() != here.len() {
+            return Err(damaged("target", format!("{:?}", self.target)));
+        }
+        match self.target.iter().zip(here).find(|(found, wanted)| **found != *wanted) {
+            None => Ok(()),
+            Some(((what, found), (_, wanted))) => {
+                let [what, found] = [what, found].map(String::clone);
+                Err(PlanFileError::OtherTarget { what, found, wanted })
+            }
+        }
+    }
+
+    /// The graphs and plans of the file, where the graphs are proved to be those of the job.
+    fn planned(&self, job: &Job) -> Result<Planned, JobError> {
+        let Graphs { training, parts: graphs, updates } = job.graphs()?;
         let mut parts = Vec::with_capacity(graphs.len());
         for ((rows, graph), saved) in graphs.iter().zip(&self.parts) {
             let rewritten = text::parse(&saved.graph).map_err(|error| damaged("graph", error.to_string()))?;
             let draft = Draft::new(*rows, graph, rewritten, saved.plan.clone());
             parts.push(draft.map_err(|error| self.explain(error))?);
         }
-        Prepared::complete(&job, training, parts, updates, Bytes::ZERO)
+        let updates = updates.zip(self.updates.as_ref());
+        let updates = updates.map(|(updates, saved)| {
+            self.check_text(&updates.graph, &saved.graph).map(|()| (updates, saved.plan.clone()))
+        });
+        let evaluation = job.model.lower(self.evaluation.rows, Mode::Inference)?;
+        self.check_text(&evaluation, &self.evaluation.graph)?;
+        let evaluation = (self.evaluation.rows, evaluation, self.evaluation.plan.clone());
+        Ok(Planned { training, parts, updates: updates.transpose()?, evaluation })
+    }
+
+    /// Graphs in which nothing is ever computed again are the same line by line.
+    fn check_text(&self, graph: &Graph, saved: &str) -> Result<(), PlanFileError> {
+        let here = text::print(graph);
+        if here == saved {
+            return Ok(());
+        }
+        let differ = here.lines().zip(saved.lines()).find(|(here, there)| here != there);
+        let reason = differ.map_or("a graph is longer or shorter".to_string(), |(here, there)| {
+            format!("`{here}` was `{there}`")
+        });
+        Err(PlanFileError::OtherModel { model: self.model.clone(), reason })
     }
 
     /// A graph that computes something else means that the model has changed.
@@ -175,6 +252,21 @@ impl PlanFile {
     }
 }
 
+impl PartFile {
+    fn new(rows: usize, times: usize, plan: &VerifiedPlan) -> Self {
+        Self { rows, times, graph: text::print(plan.graph()), plan: plan.plan().clone() }
+    }
+}
+
+fn damaged(what: &'static str, problem: String) -> PlanFileError {
+    PlanFileError::Damaged { what, problem }
+}
+
+/// What plans depend on, in words.
+fn facts(target: &Target) -> Vec<(String, String)> {
+    target.facts().map(|(what, value)| (what.to_string(), value)).to_vec()
+}
+
 /// What is looked at before anything else.
 #[derive(Deserialize)]
 struct Header {
@@ -187,9 +279,11 @@ impl PlanFileError {
         Hint::Call(match self {
             Self::Io { .. } => Call::WritePlan,
             Self::ForTensorFlow { path } => Call::ExportPlan(path.into()),
-            Self::NotAPlan { .. } | Self::Format { .. } | Self::Damaged { .. } | Self::OtherModel { .. } => {
-                Call::PlanAgain
-            }
+            Self::NotAPlan { .. }
+            | Self::Format { .. }
+            | Self::Damaged { .. }
+            | Self::OtherModel { .. }
+            | Self::OtherTarget { .. } => Call::PlanAgain,
         })
     }
 }

@@ -41,6 +41,15 @@ pub(crate) struct Graphs {
     pub(crate) updates: Option<ApplyingGraph>,
 }
 
+/// Everything that a job runs, before its plans are proved.
+pub(crate) struct Planned {
+    pub(crate) training: TrainingGraph,
+    pub(crate) parts: Vec<Draft>,
+    pub(crate) updates: Option<(ApplyingGraph, Plan)>,
+    /// With the number of samples.
+    pub(crate) evaluation: (usize, Graph, Plan),
+}
+
 /// A part before its plan is proved.
 pub(crate) struct Draft {
     pub(crate) rows: usize,
@@ -119,30 +128,21 @@ impl Prepared {
             least = least.max(part_least);
             parts.push(draft);
         }
-        Self::complete(job, training, parts, updates, least)
+        let planned = job.plan_others(training, parts, updates)?;
+        Self::prove(job, planned, least)
     }
 
-    /// Proves the plans of the micro-batches, and those that follow from them, for one arena.
-    pub(crate) fn complete(
-        job: &Job,
-        training: TrainingGraph,
-        drafts: Vec<Draft>,
-        updates: Option<ApplyingGraph>,
-        least: Bytes,
-    ) -> Result<Self, JobError> {
-        let target = job.target();
-        let graphs = drafts.iter().map(|draft| &draft.training.graph);
-        let graphs = graphs.chain(updates.as_ref().map(|updates| &updates.graph));
-        let residents = Residents::of_all(graphs, &target);
+    /// Proves that everything that was planned for a job runs in one arena.
+    pub(crate) fn prove(job: &Job, planned: Planned, least: Bytes) -> Result<Self, JobError> {
+        let Planned { training, parts: drafts, updates, evaluation: (batch, graph, plan) } = planned;
         let mut plans: Vec<(Graph, Plan)> =
             drafts.iter().map(|draft| (draft.training.graph.clone(), draft.plan.clone())).collect();
-        let peak = drafts.iter().map(|draft| draft.plan.peak).max().unwrap_or_default();
-        if let Some(updates) = &updates {
-            plans.push((updates.graph.clone(), plan(&updates.graph, &target, job.options, &residents)));
-        }
-        let (batch, graph, made) = job.plan_evaluation(peak, &residents)?;
-        plans.push((graph, made));
-        let arena = verify_arena(plans, &target)?;
+        let updates = updates.map(|(updates, plan)| {
+            plans.push((updates.graph.clone(), plan));
+            updates
+        });
+        plans.push((graph, plan));
+        let arena = verify_arena(plans, &job.target())?;
         let (of_parts, others) = arena.plans().split_at(drafts.len());
         let parts = drafts.into_iter().zip(of_parts).map(|(draft, plan)| draft.proved(plan)).collect();
         let updates = updates.map(|graph| Updates { graph, plan: others[0].clone() });
@@ -337,6 +337,26 @@ impl Job {
         let budget = aim.budget.unwrap_or(Bytes(u64::MAX));
         let made = plan_within(&training.graph, setting, budget);
         Ok((Draft::new(rows, &training, made.rewritten.graph, made.plan)?, made.least))
+    }
+
+    /// Adds the plans that follow from those of the micro-batches.
+    fn plan_others(
+        &self,
+        training: TrainingGraph,
+        parts: Vec<Draft>,
+        updates: Option<ApplyingGraph>,
+    ) -> Result<Planned, JobError> {
+        let target = self.target();
+        let graphs = parts.iter().map(|draft| &draft.training.graph);
+        let graphs = graphs.chain(updates.as_ref().map(|updates| &updates.graph));
+        let residents = Residents::of_all(graphs, &target);
+        let peak = parts.iter().map(|draft| draft.plan.peak).max().unwrap_or_default();
+        let updates = updates.map(|updates| {
+            let made = plan(&updates.graph, &target, self.options, &residents);
+            (updates, made)
+        });
+        let evaluation = self.plan_evaluation(peak, &residents)?;
+        Ok(Planned { training, parts, updates, evaluation })
     }
 
     /// The whole batch with less and less memory.
