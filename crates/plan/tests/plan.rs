@@ -125,6 +125,8 @@ fn persistent_values_keep_the_places_they_have() {
     assert!(error.contains("the end of what lives across steps is"), "{error}");
 }
 
+type Damage<'a> = &'a dyn Fn(&mut Plan);
+
 #[test]
 fn damaged_plans_are_refused() {
     let (graph, good) = made(Options::default());
@@ -135,7 +137,7 @@ fn damaged_plans_are_refused() {
     };
     let steps = good.order.len();
     let far = BufferId(99_999);
-    let cases: [(&str, &dyn Fn(&mut Plan)); 30] = [
+    let cases: [(&str, Damage); 30] = [
         ("scratch", &|p| p.order.swap(1, 2)),
         ("runs twice", &|p| p.order[3] = p.order[2]),
         ("runs twice or does not exist", &|p| p.order[3] = OpId(99_999)),

@@ -118,11 +118,13 @@ fn swapped_weights_are_refused_by_name() {
     }
 }
 
+type Change<'a> = &'a dyn Fn(&mut PlanFile);
+
 #[test]
 fn what_a_file_says_twice_must_agree() {
     let prepared = job(4).prepare().unwrap();
     let good = PlanFile::new(&prepared, "small", prepared.peak());
-    let cases: [(&str, &dyn Fn(&mut PlanFile)); 8] = [
+    let cases: [(&str, Change); 8] = [
         ("micro-batches", &|file| file.batch = 7),
         ("micro-batches", &|file| file.micro_batches = 5),
         ("micro-batches", &|file| file.updates = None),
