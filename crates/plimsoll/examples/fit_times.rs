@@ -4,8 +4,8 @@
 
 use plimsoll::model::zoo;
 use plimsoll::plan::recompute::{Problem, Setting, plan_within, search, settled, verify_same};
-use plimsoll::plan::{Interval, Options, Residents, buffers, order, place, plan, verify};
-use plimsoll::{Allow, Bytes, Job, fit};
+use plimsoll::plan::{Interval, Options, Residents, buffers, order, place, plan, verify_arena};
+use plimsoll::{Allowed, Bytes, Job, Lever, fit};
 use std::error::Error;
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ fn show(model: &str) -> Result<(), Box<dyn Error>> {
     );
     let made = timed("plan", || plan(graph, &target, options, &Residents::default()));
     let (persistent, peak) = (made.persistent, made.peak);
-    timed("verify", || verify(graph.clone(), made, &target))?;
+    timed("verify", || verify_arena(vec![(graph.clone(), made)], &target))?;
     let costs: Vec<f64> = graph.op_ids().map(|id| job.profile.op_seconds(graph, id)).collect();
     let budget = Bytes(persistent.0 + (peak.0 - persistent.0) * SHARE / 100);
     let problem = timed("problem", || Problem::of(graph, &costs, &target, options));
@@ -56,7 +56,7 @@ fn show(model: &str) -> Result<(), Box<dyn Error>> {
     let within = timed("plan within", || plan_within(graph, setting, budget));
     println!("  peak {} of {budget}, floor {}", within.plan.peak, within.plan.floor);
     timed("same", || verify_same(graph, &within.rewritten.graph))?;
-    let found = timed("fit", || fit(&job, budget, Allow { whole: true, ..Allow::default() }))?;
+    let found = timed("fit", || fit(&job, budget, Allowed::EXACT.without(Lever::Accumulate)))?;
     println!("  {:.2} % more time, {} of {budget}", 100.0 * found.extra_time(), found.prepared.peak());
     Ok(())
 }

@@ -3,7 +3,7 @@
 use plimsoll::model::zoo;
 use plimsoll::plan::Residents;
 use plimsoll::plan::recompute::{Setting, Within, plan_within};
-use plimsoll::{Allow, Bytes, Job, JobError, fit};
+use plimsoll::{Allowed, Bytes, Job, JobError, Lever, fit};
 
 /// How many budgets there are between what lives across steps and what the plain plan takes.
 const BUDGETS: u64 = 23;
@@ -60,7 +60,7 @@ fn a_larger_budget_gives_a_plan_that_is_no_slower() {
 #[test]
 fn refusals_name_the_same_smallest_plan_and_it_fits() {
     let job = Job::new(zoo::find("cnn@16").unwrap(), 4).on_threads(2);
-    for allow in [Allow::default(), Allow { whole: true, ..Allow::default() }] {
+    for allow in [Allowed::EXACT, Allowed::EXACT.without(Lever::Accumulate)] {
         let mut smallest = None;
         for budget in budgets(&job) {
             match fit(&job, budget, allow) {

@@ -17,7 +17,7 @@ fn bits(prepared: &Prepared, device: &Device) -> Vec<u32> {
     let mut trainer = Trainer::new(prepared.clone(), device, RUN).unwrap();
     let outcome = trainer.train(&data, |progress| losses.push(progress.loss.to_bits())).unwrap();
     assert_eq!(outcome.measured_peak, prepared.peak());
-    losses.push(outcome.accuracy.unwrap().to_bits());
+    losses.push(outcome.accuracy().unwrap().to_bits());
     losses
 }
 

@@ -8,7 +8,7 @@ use plimsoll::data::{self, Wanted};
 use plimsoll::memory::Device;
 use plimsoll::model::layer::{BatchNormalization, Conv2d, Dense, Flatten};
 use plimsoll::model::{Builder, Model};
-use plimsoll::{Allow, Bytes, Job, JobError, PlanFile, Prepared, Run, Trainer, fit};
+use plimsoll::{Allowed, Bytes, Job, JobError, Lever, PlanFile, Prepared, Run, Trainer, fit};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -34,7 +34,7 @@ fn recomputed() -> Prepared {
     let plain = job(1).prepare().unwrap();
     let least = plain.plan().persistent.0;
     let budgets = (1..20).map(|part| least + (plain.peak().0 - least) * (20 - part) / 20);
-    let allow = Allow { whole: true, ..Allow::default() };
+    let allow = Allowed::EXACT.without(Lever::Accumulate);
     let mut found = budgets.filter_map(|budget| fit(&job(1), Bytes(budget), allow).ok());
     let is_again = |prepared: &Prepared| prepared.parts[0].again().next().is_some();
     found.find(|found| is_again(&found.prepared)).expect("some budget makes it").prepared
@@ -131,7 +131,7 @@ fn what_a_file_says_twice_must_agree() {
         ("kernels is cpu, 1 threads, here it is cpu, 2 threads", &|file| file.threads = 2),
         ("evaluation", &|file| file.evaluation.rows = usize::MAX),
         ("budget", &|file| file.budget = Bytes(file.peak.0 - 1)),
-        ("another model", &|file| file.loss = "mean_squared_error".to_string()),
+        ("another model", &|file| file.objective.heads[0].loss = plimsoll::train::Loss::MeanSquaredError),
         ("another model", &|file| file.optimizer = plimsoll::train::Optimizer::Sgd),
     ];
     for (piece, change) in cases {
