@@ -1,6 +1,6 @@
 //! The library's hints in the words of the command line: settings are flags, calls are commands.
 
-use plimsoll::hint::{Call, Hint, Setting};
+use plimsoll::hint::{Call, Hint, PlannedChange, Setting};
 use plimsoll::report::diagnosis::Ask;
 use plimsoll::{Bytes, OnShortage};
 
@@ -12,7 +12,22 @@ pub fn hint(hint: &Hint) -> String {
             let flags: Vec<String> = settings.iter().map(setting).collect();
             format!("{text} ({})", flags.join(", "))
         }
+        Hint::Changes(planned) => changes(planned),
         Hint::Call(call) => command(call),
+    }
+}
+
+/// Changes that were planned: those that fit, or else those that come near.
+fn changes(planned: &[PlannedChange]) -> String {
+    let list = |fits: bool| {
+        let matching = planned.iter().filter(|change| change.fits == fits);
+        let words = matching.map(|change| format!("{} ({})", setting(&change.setting), change.peak_bytes));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    match (list(true).as_str(), list(false).as_str()) {
+        ("", "") => "nothing this version can do brings it down: a smaller model is needed".to_string(),
+        ("", others) => format!("no single change is enough; the nearest are {others}"),
+        (fitting, _) => format!("these fit: {fitting}"),
     }
 }
 
@@ -22,6 +37,8 @@ fn setting(setting: &Setting) -> String {
         |flag: &str, value: Option<String>| value.map_or(flag.to_string(), |value| format!("{flag} {value}"));
     match setting {
         Setting::Batch(batch) => with("--batch", batch.map(|batch| batch.to_string())),
+        Setting::MicroBatches(count) => format!("--micro-batches {count}"),
+        Setting::Precision(name) => format!("--precision {name}"),
         Setting::Threads(count) => format!("--threads {count}"),
         Setting::Loss => "--loss".to_string(),
         Setting::Optimizer(name) => with("--optimizer", name.clone()),

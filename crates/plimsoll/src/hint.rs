@@ -1,6 +1,7 @@
 //! Hints: what would help, as values. A door words them: the command line as flags, another as keyword arguments.
 
 use crate::{Bytes, OnShortage};
+use plimsoll_train::Change;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -17,6 +18,8 @@ pub enum Hint {
         /// Each of these does it, or helps to.
         settings: Vec<Setting>,
     },
+    /// Changes that were planned, those that fit first; none where nothing brings the peak down.
+    Changes(Vec<PlannedChange>),
     /// Something to call.
     Call(Call),
 }
@@ -27,6 +30,10 @@ pub enum Hint {
 pub enum Setting {
     /// How many samples a step takes.
     Batch(Option<usize>),
+    /// Into how many micro-batches a batch is cut.
+    MicroBatches(usize),
+    /// What layers compute in.
+    Precision(String),
     /// How many threads kernels run on.
     Threads(usize),
     /// What is minimized.
@@ -47,6 +54,17 @@ pub enum Setting {
     Planned,
     /// Whether tensors get their memory from an allocator.
     Eager,
+}
+
+/// A change that was planned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedChange {
+    /// The change.
+    pub setting: Setting,
+    /// The peak with it.
+    pub peak_bytes: Bytes,
+    /// Whether that fits.
+    pub fits: bool,
 }
 
 /// Something that every door can do.
@@ -81,6 +99,24 @@ pub enum Call {
         /// What it needs.
         memory: Bytes,
     },
+}
+
+impl Setting {
+    /// The setting that makes a change; none for what is done unasked.
+    pub fn of(change: Change) -> Option<Self> {
+        match change {
+            Change::MicroBatches(count) => Some(Self::MicroBatches(count)),
+            Change::Threads(count) => Some(Self::Threads(count)),
+            Change::Precision(precision) => Some(Self::Precision(precision.name().to_string())),
+            Change::Optimizer(optimizer) => Some(Self::Optimizer(Some(optimizer.name().to_string()))),
+            Change::Batch(batch) => Some(Self::Batch(Some(batch))),
+            Change::UpdateWhenReady
+            | Change::InPlace
+            | Change::Graph
+            | Change::OneRegion
+            | Change::Recompute => None,
+        }
+    }
 }
 
 impl Hint {

@@ -149,7 +149,7 @@ impl JobError {
     /// What would help, where something would.
     pub fn hint(&self) -> Option<Hint> {
         match self {
-            Self::OverBudget(over) => Some(Hint::Say(over.hint())),
+            Self::OverBudget(over) => Some(over.hint()),
             Self::PlanFile(error) => Some(error.hint()),
             Self::OutOfMemory(refused) => Some(Hint::Say(refused.hint())),
             Self::Step { error: StepError::OutOfMemory(shortage), .. } => Some(eager_hint(shortage)),

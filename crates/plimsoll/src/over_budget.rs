@@ -1,6 +1,7 @@
 //! A plan that does not fit its budget: what is in the way, and what would help, each with a figure that was planned.
 
 use crate::fit::side_by_side;
+use crate::hint::{Hint, PlannedChange, Setting};
 use crate::prepared::Aim;
 use crate::{Bytes, Job, Prepared};
 use plimsoll_plan::{Holding, Residents, Usage};
@@ -53,35 +54,17 @@ impl OverBudget {
         &self.usage.live[..count.min(self.usage.live.len())]
     }
 
-    /// What would help, in a sentence.
-    pub fn hint(&self) -> String {
-        let list = |fits: bool| {
-            let matching = self.remedies.iter().filter(|remedy| remedy.fits == fits);
-            matching
-                .map(|remedy| format!("{} ({})", as_option(remedy.change), remedy.peak))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        match (list(true).as_str(), list(false).as_str()) {
-            ("", "") => "nothing this version can do brings it down: a smaller model is needed".to_string(),
-            ("", others) => format!("no single change is enough; the nearest are {others}"),
-            (fitting, _) => format!("these fit: {fitting}"),
-        }
+    /// What would help: changes that were planned, those that fit first.
+    pub fn hint(&self) -> Hint {
+        let mut changes: Vec<PlannedChange> = self.remedies.iter().filter_map(planned).collect();
+        changes.sort_by_key(|change| !change.fits);
+        Hint::Changes(changes)
     }
 }
 
-/// A change as it is written on the command line.
-fn as_option(change: Change) -> String {
-    match change {
-        Change::Threads(count) => format!("--threads {count}"),
-        Change::MicroBatches(count) => format!("--micro-batches {count}"),
-        Change::Optimizer(optimizer) => format!("--optimizer {optimizer}"),
-        Change::Batch(batch) => format!("--batch {batch}"),
-        Change::Precision(precision) => format!("--precision {}", precision.name()),
-        Change::UpdateWhenReady | Change::InPlace | Change::Graph | Change::OneRegion | Change::Recompute => {
-            change.to_string()
-        }
-    }
+fn planned(remedy: &Remedy) -> Option<PlannedChange> {
+    let Remedy { change, peak, fits } = *remedy;
+    Setting::of(change).map(|setting| PlannedChange { setting, peak_bytes: peak, fits })
 }
 
 /// Changes that bring the peak down, each planned with values computed again where that is needed.

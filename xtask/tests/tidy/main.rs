@@ -5,6 +5,7 @@
 
 mod crate_order;
 mod file_names;
+mod flags;
 mod function_length;
 mod header_docs;
 mod machine_paths;
@@ -71,6 +72,11 @@ fn unsafe_code_stays_inside_its_fences() {
 #[test]
 fn no_path_belongs_to_one_machine() {
     expect_none(files().iter().flat_map(|file| machine_paths::check(&file.path, &file.text)));
+}
+
+#[test]
+fn libraries_name_no_flags() {
+    expect_none(rust_files().flat_map(|file| flags::check(&file.path, &file.text)));
 }
 
 #[test]
