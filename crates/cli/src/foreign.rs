@@ -77,15 +77,15 @@ impl Foreign {
     }
 
     /// How the framework would run a job.
-    pub fn setup(&self, job: &Job) -> Setup {
-        Setup {
-            loss: job.loss,
+    pub fn setup(&self, job: &Job) -> Result<Setup, Failure> {
+        Ok(Setup {
+            loss: job.only_loss()?,
             optimizer: job.optimizer,
             mode: self.mode.unwrap_or(Mode::Graph),
             precision: self.precision.unwrap_or(Precision::Float32),
             accumulate: self.accumulate.unwrap_or(1),
             device: self.device(),
-        }
+        })
     }
 
     fn device(&self) -> Device {

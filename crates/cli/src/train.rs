@@ -14,7 +14,7 @@ use clap::Args;
 use display::Display;
 use memory_use::MemoryArguments;
 use plimsoll::reports::TrainReport;
-use plimsoll::{Bytes, DeviceRequest, PartRequest, RunLength, StepSource, TrainRequest};
+use plimsoll::{Bytes, DeviceRequest, HeadScore, PartRequest, RunLength, StepSource, TrainRequest};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -134,15 +134,33 @@ fn as_text(report: &TrainReport) -> String {
         let why = "changed nothing: their loss or gradients were not finite".to_string();
         row("skipped", report.skipped_steps.to_string(), why);
     }
-    row("loss", format!("{:.4}", report.loss), "of the last step".to_string());
-    if let Some(accuracy) = report.accuracy {
-        let on = match report.accuracy_on_test {
-            true => "of test samples it has not seen",
-            false => "of the last batch",
-        };
-        row("accuracy", format!("{:.2} %", 100.0 * accuracy), on.to_string());
+    let accuracy = report.test_heads.is_none();
+    add_scores(&mut row, report.loss, &report.heads, accuracy, "of the last step");
+    if let (Some(loss), Some(heads)) = (report.test_loss, &report.test_heads) {
+        add_scores(&mut row, loss, heads, true, "of test samples it has not seen");
     }
     table.print()
+}
+
+/// The loss, and what is known about each output.
+fn add_scores(
+    row: &mut dyn FnMut(&str, String, String),
+    loss: f32,
+    heads: &[HeadScore],
+    with_accuracy: bool,
+    of: &str,
+) {
+    row("loss", format!("{loss:.4}"), of.to_string());
+    let alone = heads.len() == 1;
+    for head in heads {
+        let name = |what: &str| if alone { what.to_string() } else { format!("{what} of {}", head.output) };
+        if !alone {
+            row(&name("loss"), format!("{:.4}", head.loss), of.to_string());
+        }
+        if let Some(accuracy) = head.accuracy.filter(|_| with_accuracy) {
+            row(&name("accuracy"), format!("{:.2} %", 100.0 * accuracy), of.to_string());
+        }
+    }
 }
 
 /// What the pool of an eager run was used for.

@@ -41,7 +41,7 @@ fn main() {
 fn calls_of_a_step(spec: &str, batch: usize) -> Vec<Call> {
     let forward = zoo::find(spec).expect("it is in the zoo").lower(batch, Mode::Training).expect("it lowers");
     let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
-    let training = training_graph(forward, loss, Optimizer::Sgd).expect("it can be trained");
+    let training = training_graph(forward, &loss.into(), Optimizer::Sgd).expect("it can be trained");
     let settings = Settings { poison: false, record: true };
     let make = || by_name("bfc", &AllocatorOptions::default()).expect("it has this name");
     let mut eager = Eager::new(&Device::host(LIMIT), Box::new(make), 2, settings);

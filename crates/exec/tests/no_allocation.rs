@@ -61,7 +61,7 @@ fn a_step_allocates_nothing() {
     ] {
         let forward = zoo::find(spec).unwrap().lower(2, Mode::Training).unwrap();
         let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
-        let training = training_graph(forward, loss, Optimizer::parse("adam").unwrap()).unwrap();
+        let training = training_graph(forward, &loss.into(), Optimizer::parse("adam").unwrap()).unwrap();
         let target = CPU.target(Profile::default());
         let made = plan(&training.graph, &target, Options::default(), &Residents::default());
         let arena = verify_arena(vec![(training.graph.clone(), made)], &target).unwrap();

@@ -208,7 +208,7 @@ fn random_training_graph(seed: u64, ops: usize) -> TrainingGraph {
     let (graph, last) = maker.finish();
     let mut graph = graph;
     graph.add_output(last);
-    training_graph(graph, Loss::MeanSquaredError, optimizer).unwrap()
+    training_graph(graph, &Loss::MeanSquaredError.into(), optimizer).unwrap()
 }
 
 struct Maker {

@@ -46,12 +46,12 @@ fn linear_regression(loss: Loss) -> (TrainingGraph, HashMap<ValueId, Tensor>) {
     let sum = graph.add_single(sum.into(), &[products], Site::forward(layer)).unwrap();
     let y = graph.add_single(BiasAdd {}.into(), &[sum, b], Site::forward(layer)).unwrap();
     graph.add_output(y);
-    let training = training_graph(graph, loss, Optimizer::Sgd).unwrap();
+    let training = training_graph(graph, &loss.into(), Optimizer::Sgd).unwrap();
     let examples: Vec<f64> = (0..24).map(|i| f64::from(i * 7 % 11) / 5.0 - 1.0).collect();
     let truth: Vec<f64> = examples.chunks(3).map(|x| 0.5 * x[0] - 1.5 * x[1] + 2.0 * x[2] + 0.25).collect();
     let given = [
-        (training.input, Tensor::f32([8, 3], examples)),
-        (training.targets, Tensor::f32([8, 1], truth)),
+        (training.inputs[0], Tensor::f32([8, 3], examples)),
+        (training.heads[0].targets, Tensor::f32([8, 1], truth)),
         (training.learning_rate, Tensor::f32([], [0.1])),
         (w, Tensor::f32([3], [0.0; 3])),
         (b, Tensor::f32([1], [0.0])),
@@ -79,10 +79,10 @@ fn two_steps(optimizer: Optimizer, learning_rate: f64) -> [f64; 2] {
     let p = parameter(&mut graph, "p", &[1]);
     let y = graph.add_single(Binary::Multiply.into(), &[x, p], Site::forward(layer)).unwrap();
     graph.add_output(y);
-    let training = training_graph(graph, Loss::MeanSquaredError, optimizer).unwrap();
+    let training = training_graph(graph, &Loss::MeanSquaredError.into(), optimizer).unwrap();
     let given = [
-        (training.input, Tensor::f32([1], [1.0])),
-        (training.targets, Tensor::f32([1], [0.0])),
+        (training.inputs[0], Tensor::f32([1], [1.0])),
+        (training.heads[0].targets, Tensor::f32([1], [0.0])),
         (training.learning_rate, Tensor::f32([], [learning_rate])),
         (p, Tensor::f32([1], [1.0])),
     ];

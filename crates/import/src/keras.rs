@@ -38,7 +38,7 @@ mod store;
 mod weights;
 mod write;
 
-pub use compiled::{Compiled, Setting};
+pub use compiled::{Compiled, ForOutputs, Setting};
 pub use error::KerasError;
 pub use weights::Weight;
 
@@ -184,5 +184,9 @@ fn assemble(
     let name = object.config.get("name").and_then(Value::as_str).unwrap_or("model");
     let mut assembly = Assembly::new(name, size, notes);
     let outputs = assembly.add_model(&object, &Scope::outermost(), None)?;
-    Ok(assembly.finish(outputs))
+    let names = match object.class {
+        "Sequential" => sequential::output_names(&object)?,
+        _ => functional::output_names(&object)?,
+    };
+    Ok(assembly.finish(names.into_iter().zip(outputs).collect()))
 }

@@ -247,7 +247,10 @@ fn files_of_keras_2_are_read() {
         keras.model.nodes.iter().map(|node| (node.name.as_str(), &node.inputs[..])).collect();
     let [i, n0, n1, n2] = [NodeRef::Input(0), NodeRef::Node(0), NodeRef::Node(1), NodeRef::Node(2)];
     assert_eq!(nodes, [("a", &[i][..]), ("inner/h", &[n0]), ("inner/h", &[n1]), ("b", &[n2])]);
-    assert_eq!(keras.model.outputs, [NodeRef::Node(3), n1]);
+    let outputs: Vec<(&str, NodeRef)> =
+        keras.model.outputs.iter().map(|output| (output.name.as_str(), output.from)).collect();
+    assert_eq!(outputs, [("b", NodeRef::Node(3)), ("inner", n1)]);
+    assert_eq!(keras.model.inputs[0].name, "i");
     let sequential = r#"{"class_name": "Sequential", "config": {"name": "s", "layers": [
         {"class_name": "Flatten", "config": {"name": "f", "batch_input_shape": [null, 2, 3], "data_format": "channels_last"}}]}}"#;
     let keras = keras::from_bytes(sequential.as_bytes().to_vec(), None).unwrap();

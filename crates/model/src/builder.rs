@@ -19,14 +19,25 @@ impl Builder {
         Self { model: Model { name: name.into(), inputs, nodes, outputs }, unnamed: HashMap::new() }
     }
 
-    /// Adds a float32 input; the shape is that of one sample, without the batch.
+    /// Adds a float32 input; the shape is that of one sample, without the batch. It is called `x`, the next ones `x1`, `x2` and so on.
     pub fn input(&mut self, shape: impl Into<Shape>) -> NodeRef {
-        self.add_input(shape.into(), ElementType::F32)
+        self.named_input(self.next_input(), shape, ElementType::F32)
     }
 
     /// Adds an input of so many int32 token ids a sample.
     pub fn tokens(&mut self, length: usize) -> NodeRef {
-        self.add_input(Shape::new([length]), ElementType::I32)
+        self.named_input(self.next_input(), [length], ElementType::I32)
+    }
+
+    /// Adds an input that data sets call by this name.
+    pub fn named_input(
+        &mut self,
+        name: impl Into<String>,
+        shape: impl Into<Shape>,
+        element: ElementType,
+    ) -> NodeRef {
+        self.model.inputs.push(InputSpec { name: name.into(), shape: shape.into(), element });
+        NodeRef::Input(self.model.inputs.len() - 1)
     }
 
     /// Adds a layer that reads the given results. The same layer under the same name is a second use of it, with the same parameters.
@@ -58,16 +69,25 @@ impl Builder {
         self.build_all(&[output])
     }
 
-    /// The finished model, with several outputs.
+    /// The finished model, with several outputs, which are called like the layers they come from.
     pub fn build_all(mut self, outputs: &[NodeRef]) -> Model {
-        self.model.outputs = outputs.to_vec();
+        let named: Vec<(String, NodeRef)> = outputs.iter().map(|&from| (self.name_of(from), from)).collect();
+        self.model.set_outputs(named.iter().map(|(name, from)| (name.as_str(), *from)));
         self.model
     }
 
-    fn add_input(&mut self, shape: Shape, element: ElementType) -> NodeRef {
-        let position = self.model.inputs.len();
-        let name = if position == 0 { "x".to_string() } else { format!("x{position}") };
-        self.model.inputs.push(InputSpec { name, shape, element });
-        NodeRef::Input(position)
+    fn next_input(&self) -> String {
+        match self.model.inputs.len() {
+            0 => "x".to_string(),
+            position => format!("x{position}"),
+        }
+    }
+
+    fn name_of(&self, value: NodeRef) -> String {
+        let name = match value {
+            NodeRef::Input(position) => self.model.inputs.get(position).map(|input| &input.name),
+            NodeRef::Node(position) => self.model.nodes.get(position).map(|node| &node.name),
+        };
+        name.cloned().unwrap_or_default()
     }
 }

@@ -35,4 +35,4 @@ pub use builder::Builder;
 pub use initializer::{Distribution, Fan, Initializer};
 pub use layer::Layer;
 pub use lower::{Mode, ModelError};
-pub use model::{InputSpec, Model, Node, NodeRef};
+pub use model::{InputSpec, Model, Node, NodeRef, OutputSpec};

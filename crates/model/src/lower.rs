@@ -84,8 +84,8 @@ impl Model {
                 error,
             })?);
         }
-        for &output in &self.outputs {
-            graph.add_output(resolve(output, &inputs, &results).ok_or(ModelError::NoOutput)?.value);
+        for output in &self.outputs {
+            graph.add_output(resolve(output.from, &inputs, &results).ok_or(ModelError::NoOutput)?.value);
         }
         match self.outputs.is_empty() {
             true => Err(ModelError::NoOutput),

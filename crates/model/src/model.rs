@@ -16,19 +16,28 @@ pub struct Model {
     pub inputs: Vec<InputSpec>,
     /// The layers, each after those it reads.
     pub nodes: Vec<Node>,
-    /// What the model predicts, one value or several; training follows the first.
-    pub outputs: Vec<NodeRef>,
+    /// What the model predicts, one value or several.
+    pub outputs: Vec<OutputSpec>,
 }
 
 /// One input of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSpec {
-    /// The name the graph's input gets; `x` if there is only one.
+    /// The name the graph's input gets, and that data sets call it by: Keras's for imported models.
     pub name: String,
     /// The shape of one sample, without the batch.
     pub shape: Shape,
     /// What one element is.
     pub element: ElementType,
+}
+
+/// One output of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputSpec {
+    /// What losses and data sets call it by; no two outputs have the same.
+    pub name: String,
+    /// Where it comes from.
+    pub from: NodeRef,
 }
 
 /// One layer of a model.
@@ -44,6 +53,28 @@ pub struct Node {
     /// state; a frozen batch normalization uses its moving averages in training too.
     #[serde(default = "yes")]
     pub trainable: bool,
+}
+
+impl Model {
+    /// Makes these the outputs, under the given names. A name that an output before has gets a number, from `_1` on.
+    pub fn set_outputs<'a>(&mut self, outputs: impl IntoIterator<Item = (&'a str, NodeRef)>) {
+        self.outputs.clear();
+        for (wanted, from) in outputs {
+            let taken = |name: &str| self.outputs.iter().any(|output| output.name == name);
+            let mut name = wanted.to_string();
+            let mut number = 1;
+            while taken(&name) {
+                name = format!("{wanted}_{number}");
+                number += 1;
+            }
+            self.outputs.push(OutputSpec { name, from });
+        }
+    }
+
+    /// The names of the outputs.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        self.outputs.iter().map(|output| output.name.as_str())
+    }
 }
 
 fn yes() -> bool {

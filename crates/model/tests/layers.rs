@@ -10,7 +10,7 @@ use plimsoll_model::layer::{
     Pooling2d, Rescaling, Reshape, Resizing, RmsNormalization, SeparableConv2d, SimpleRnn, Softmax,
     StochasticDepth, TimeDistributed, TimePadding, UpSampling2d, ZeroPadding2d,
 };
-use plimsoll_model::{Builder, Mode, Model, ModelError, Node, NodeRef};
+use plimsoll_model::{Builder, Mode, Model, ModelError, Node, NodeRef, OutputSpec};
 
 /// A model of one layer that reads the same float input so many times.
 fn single(layer: impl Into<Layer>, shape: &[usize], times: usize) -> Model {
@@ -235,6 +235,8 @@ fn models_that_do_not_hold_together_are_refused() {
     later.nodes[0].inputs = vec![NodeRef::Node(0)];
     assert!(matches!(later.lower(1, Mode::Inference), Err(ModelError::Reference { .. })));
     for outputs in [vec![], vec![NodeRef::Node(9)]] {
+        let outputs: Vec<OutputSpec> =
+            outputs.into_iter().map(|from| OutputSpec { name: "y".to_string(), from }).collect();
         let model = Model { outputs, ..good.clone() };
         assert_eq!(model.lower(1, Mode::Inference), Err(ModelError::NoOutput));
     }

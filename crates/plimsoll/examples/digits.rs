@@ -21,6 +21,6 @@ fn main() -> Result<(), JobError> {
     let data = data::open("digits", &Wanted::of(&prepared.training), 0)?;
     let run = Run { steps: 400, learning_rate: 0.003, seed: 0, poison: false };
     let outcome = Trainer::new(prepared, &Device::host(budget), run)?.train(&data, |_| {})?;
-    println!("the peak was {}, the accuracy is {:?}", outcome.measured_peak, outcome.accuracy);
+    println!("the peak was {}, the accuracy is {:?}", outcome.measured_peak, outcome.accuracy());
     Ok(())
 }

@@ -7,7 +7,7 @@
 //! shows how far to trust it. A block's time is the time for which the threads of the process have really run, where the system tells: by the clock, others on a
 //! busy machine decide.
 
-use plimsoll::data::{Elements, Samples};
+use plimsoll::data::{Elements, Field, Samples, Wanted};
 use plimsoll::memory::{Bfc, BfcOptions, Device};
 use plimsoll::model::zoo;
 use plimsoll::recording::{Way, about};
@@ -50,18 +50,21 @@ fn compare(model: &str, threads: usize, is_eager: bool) -> Result<String, Box<dy
     let prepared = Job::new(zoo::find(name)?, batch.parse()?).on_threads(threads).prepare()?;
     let path = std::env::temp_dir().join(format!("recording_cost.{}.trace", std::process::id()));
     let mut subject = Subject::new(&prepared, is_eager)?;
-    let samples: Vec<usize> = (0..prepared.job.batch).collect();
+    let (ramp, samples) = (
+        Ramp { fields: Wanted::of(&prepared.training).fields() },
+        (0..prepared.job.batch).collect::<Vec<_>>(),
+    );
     let (mut recorded, mut again, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-    let length = (BLOCK_SECONDS / subject.block(&samples, 4)?).ceil() as u64;
+    let length = (BLOCK_SECONDS / subject.block((&ramp, &samples), 4)?).ceil() as u64;
     let start = Instant::now();
     let mut rounds = 0;
     while rounds < ROUNDS || start.elapsed().as_secs_f64() < SECONDS {
         rounds += 1;
-        let first = subject.block(&samples, length)?;
+        let first = subject.block((&ramp, &samples), length)?;
         subject.record(&prepared, &path)?;
-        let with = subject.block(&samples, length)?;
+        let with = subject.block((&ramp, &samples), length)?;
         subject.finish()?;
-        let last = subject.block(&samples, length)?;
+        let last = subject.block((&ramp, &samples), length)?;
         recorded.push(2.0 * with / (first + last));
         again.push(last / first);
         plain.push(first);
@@ -132,7 +135,7 @@ impl Subject {
     }
 
     /// Some steps; gives the seconds of each.
-    fn block(&mut self, samples: &[usize], length: u64) -> Result<f64, JobError> {
+    fn block(&mut self, samples: (&Ramp, &[usize]), length: u64) -> Result<f64, JobError> {
         self.steps(samples, 1..=WARM)?;
         let start = (Instant::now(), busy_seconds());
         self.steps(samples, WARM + 1..=WARM + length)?;
@@ -140,11 +143,15 @@ impl Subject {
         Ok(busy.unwrap_or_else(|| start.0.elapsed().as_secs_f64()) / length as f64)
     }
 
-    fn steps(&mut self, samples: &[usize], steps: std::ops::RangeInclusive<u64>) -> Result<(), JobError> {
+    fn steps(
+        &mut self,
+        (data, samples): (&Ramp, &[usize]),
+        steps: std::ops::RangeInclusive<u64>,
+    ) -> Result<(), JobError> {
         for step in steps {
             match self {
-                Self::Planned(trainer) => trainer.step(step, &Ramp, samples)?,
-                Self::Eager(trainer) => trainer.step(step, &Ramp, samples)?,
+                Self::Planned(trainer) => trainer.step(step, &trainer.bind(data)?, samples)?,
+                Self::Eager(trainer) => trainer.step(step, &trainer.bind(data)?, samples)?,
             };
         }
         Ok(())
@@ -160,23 +167,25 @@ impl Subject {
 }
 
 /// Samples that cost next to nothing to make.
-struct Ramp;
+struct Ramp {
+    fields: Vec<Field>,
+}
 
 impl Samples for Ramp {
     fn count(&self) -> usize {
         256
     }
 
-    fn write_input(&self, index: usize, into: Elements<'_>) {
-        match into {
-            Elements::F32(into) => {
-                into.iter_mut().zip(index..).for_each(|(x, i)| *x = (i % 256) as f32 / 255.0)
-            }
-            Elements::I32(into) => into.iter_mut().zip(index..).for_each(|(x, i)| *x = (i * 37 % 10) as i32),
-        }
+    fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
-    fn write_target(&self, index: usize, into: Elements<'_>) {
-        self.write_input(index, into);
+    fn write(&self, _: usize, sample: usize, into: Elements<'_>) {
+        match into {
+            Elements::F32(into) => {
+                into.iter_mut().zip(sample..).for_each(|(x, i)| *x = (i % 256) as f32 / 255.0)
+            }
+            Elements::I32(into) => into.iter_mut().zip(sample..).for_each(|(x, i)| *x = (i * 37 % 10) as i32),
+        }
     }
 }

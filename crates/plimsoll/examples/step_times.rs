@@ -7,7 +7,7 @@
 //! some steps by the clock.
 
 use plimsoll::calibrate::{Thoroughness, calibrate};
-use plimsoll::data::{Elements, Samples};
+use plimsoll::data::{Elements, Field, Samples, Wanted};
 use plimsoll::memory::Device;
 use plimsoll::model::zoo;
 use plimsoll::plan::{Profile, graph_work};
@@ -78,13 +78,15 @@ fn compare(model: &str, threads: usize, profile: &Profile) -> Result<String, Box
 fn measure(prepared: Prepared, threads: usize) -> Result<f64, Box<dyn Error>> {
     let device = Device::host(prepared.peak() + Bytes::mib(1));
     let samples: Vec<usize> = (0..prepared.job.batch).collect();
+    let ramp = Ramp { fields: Wanted::of(&prepared.training).fields() };
     let run = Run { steps: 1000, learning_rate: 1e-4, seed: 0, poison: false };
     let mut trainer = Trainer::new(prepared, &device, run)?;
+    let data = trainer.bind(&ramp)?;
     let clock = Clock { by_processor: threads == 1, start: Instant::now() };
     let mut fastest = f64::INFINITY;
     for step in 1..run.steps {
         let start = clock.seconds();
-        trainer.step(step, &Ramp, &samples)?;
+        trainer.step(step, &data, &samples)?;
         // The first step takes new pages from the system.
         if step > 1 {
             fastest = fastest.min(clock.seconds() - start);
@@ -120,23 +122,25 @@ fn busy_seconds() -> Option<f64> {
 }
 
 /// Samples that cost next to nothing to make.
-struct Ramp;
+struct Ramp {
+    fields: Vec<Field>,
+}
 
 impl Samples for Ramp {
     fn count(&self) -> usize {
         256
     }
 
-    fn write_input(&self, index: usize, into: Elements<'_>) {
-        match into {
-            Elements::F32(into) => {
-                into.iter_mut().zip(index..).for_each(|(x, i)| *x = (i % 256) as f32 / 255.0)
-            }
-            Elements::I32(into) => into.iter_mut().zip(index..).for_each(|(x, i)| *x = (i * 37 % 10) as i32),
-        }
+    fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
-    fn write_target(&self, index: usize, into: Elements<'_>) {
-        self.write_input(index, into);
+    fn write(&self, _: usize, sample: usize, into: Elements<'_>) {
+        match into {
+            Elements::F32(into) => {
+                into.iter_mut().zip(sample..).for_each(|(x, i)| *x = (i % 256) as f32 / 255.0)
+            }
+            Elements::I32(into) => into.iter_mut().zip(sample..).for_each(|(x, i)| *x = (i * 37 % 10) as i32),
+        }
     }
 }

@@ -1,15 +1,31 @@
 //! Data sets: samples with the truth about them.
+//!
+//! What a job takes is [`Wanted`]: for each sample its inputs, a target for each output that is trained, and a weight where the objective
+//! says so. What a data set has are the [`Field`]s of its [`Samples`]. A trainer binds the ones to the others once, before the first step, or
+//! says what is missing.
 
+mod bound;
+mod class_weights;
 mod digits;
+mod error;
+mod field;
+mod in_memory;
 mod synthetic;
+mod wanted;
 
-use plimsoll_graph::{ElementType, OpKind, Shape, TensorType};
-use plimsoll_train::TrainingGraph;
+pub use bound::Bound;
+pub use class_weights::ClassWeights;
+pub use error::DataError;
+pub use field::{Elements, Field, FieldKind};
+pub use in_memory::{Column, InMemory};
+pub use wanted::{Slot, Wanted};
+
+use plimsoll_graph::Shape;
 
 /// A data set, split into what is learned from and what the result is judged by.
 pub struct Dataset {
-    /// The name it was asked for by.
-    pub name: &'static str,
+    /// What it is called.
+    pub name: String,
     /// What is learned from.
     pub train: Box<dyn Samples>,
     /// What the result is judged by, if the data set has such a part.
@@ -21,65 +37,11 @@ pub trait Samples {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Writes one sample.
-    fn write_input(&self, index: usize, into: Elements<'_>);
+    /// What each sample has.
+    fn fields(&self) -> &[Field];
 
-    /// Writes the truth about one sample.
-    fn write_target(&self, index: usize, into: Elements<'_>);
-}
-
-/// A place to write elements to.
-pub enum Elements<'a> {
-    /// Float32.
-    F32(&'a mut [f32]),
-    /// Int32.
-    I32(&'a mut [i32]),
-}
-
-/// What a training graph wants of a data set, for one sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The model's input without the batch.
-    pub input: TensorType,
-    /// The truth without the batch.
-    pub target: TensorType,
-    /// How many classes or numbers the model predicts.
-    pub classes: usize,
-    /// One more than the largest id the model takes, if its input are ids.
-    pub ids: usize,
-}
-
-/// A data set that does not exist or does not fit the model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DataError {
-    /// No such data set.
-    #[error("there is no data set `{name}`")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
-    /// The model takes something else.
-    #[error("the model takes {wanted} with {truth} as the truth, but `{name}` has {found}")]
-    Mismatch {
-        /// The data set.
-        name: &'static str,
-        /// What the model takes.
-        wanted: TensorType,
-        /// What the truth must look like.
-        truth: TensorType,
-        /// What the data set has.
-        found: String,
-    },
-    /// The model predicts fewer classes than the data set has.
-    #[error("`{name}` has {found} classes, but the model predicts {wanted}")]
-    Classes {
-        /// The data set.
-        name: &'static str,
-        /// How many it has.
-        found: usize,
-        /// How many the model predicts.
-        wanted: usize,
-    },
+    /// Writes one field of one sample: as many elements as the field has, of its type.
+    fn write(&self, field: usize, sample: usize, into: Elements<'_>);
 }
 
 /// The names of the data sets, with a line about each.
@@ -102,26 +64,28 @@ pub fn sample_shape(name: &str) -> Option<Shape> {
     (name == "digits").then(|| Shape::new(digits::IMAGE_SHAPE))
 }
 
-impl Wanted {
-    /// What a training graph wants.
-    pub fn of(training: &TrainingGraph) -> Self {
-        let graph = &training.graph;
-        let one_sample =
-            |tensor: &TensorType| TensorType::new(tensor.element, Shape::new(&tensor.shape.extents()[1..]));
-        let tables = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Embedding(_)));
-        let ids = tables.map(|op| graph.tensor(op.inputs[0]).shape[0]).min().unwrap_or(2);
-        Self {
-            input: one_sample(graph.tensor(training.input)),
-            target: one_sample(graph.tensor(training.targets)),
-            classes: graph.tensor(training.predictions).shape.last(),
-            ids,
-        }
+impl Dataset {
+    /// Samples of one's own, with some to judge by or none.
+    pub fn new(
+        name: impl Into<String>,
+        train: impl Samples + 'static,
+        test: Option<impl Samples + 'static>,
+    ) -> Self {
+        let test = test.map(|test| Box::new(test) as Box<dyn Samples>);
+        Self { name: name.into(), train: Box::new(train), test }
+    }
+}
+
+impl Samples for Box<dyn Samples> {
+    fn count(&self) -> usize {
+        (**self).count()
     }
 
-    /// Whether the model takes samples of this shape, as they are or laid out flat, and one label each.
-    fn takes_images(&self, shape: [usize; 3]) -> bool {
-        let flat = Shape::new([shape.iter().product::<usize>()]);
-        let fits = self.input.shape == Shape::from(shape) || self.input.shape == flat;
-        fits && self.input.element == ElementType::F32 && self.target == TensorType::i32([])
+    fn fields(&self) -> &[Field] {
+        (**self).fields()
+    }
+
+    fn write(&self, field: usize, sample: usize, into: Elements<'_>) {
+        (**self).write(field, sample, into);
     }
 }

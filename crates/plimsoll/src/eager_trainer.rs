@@ -2,12 +2,12 @@
 //!
 //! When memory runs out the run stops with the evidence, or goes on without losing a sample: with the batch in parts, or after a compaction.
 
-use crate::data::{Dataset, Samples};
+use crate::data::{Bound, Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
 use crate::exchange::Reached;
 use crate::parts::{self, LoadedUpdates};
-use crate::trainer::{peak, repeat, turn};
-use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run};
+use crate::trainer::{Demand, peak, repeat, turn};
+use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run, Scores};
 use plimsoll_exec::eager::{MakeAllocator, Updates};
 use plimsoll_exec::{Backend, BindError, Eager, ProgramId, Settings, StepError};
 use plimsoll_graph::Graph;
@@ -64,6 +64,8 @@ pub struct EagerTrainer {
     eager: Eager,
     steps: Vec<ProgramId>,
     evaluation: ProgramId,
+    /// What samples must have.
+    wanted: Demand,
     run: Run,
     reached: Reached,
     on_shortage: OnShortage,
@@ -101,6 +103,7 @@ impl EagerTrainer {
         engine::fill_persistent(&mut eager, &prepared[0].training.graph, &steps[..1], run.seed);
         Ok(Self {
             mixing: prepared[0].job.model.mixing()?,
+            wanted: Demand::of(&prepared),
             prepared,
             eager,
             steps,
@@ -131,13 +134,13 @@ impl EagerTrainer {
     /// Trains, telling the caller after each step where it is, and judges the result.
     pub fn train(&mut self, data: &Dataset, report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
         let (run, reached, batch) = (self.run, self.reached, self.prepared[0].job.batch);
-        let (last, time) = repeat(run, reached, batch, data, report, |step, samples| {
-            self.step(step, &*data.train, samples)
-        })?;
+        let (train, test) = self.wanted.bind_all(data)?;
+        let make = |step, samples: &[usize]| self.step(step, &train, samples);
+        let (last, time) = repeat(run, reached, batch, &train, report, make)?;
         if let Some(since) = self.recorded_since {
             self.eager.mark_clock(since.elapsed());
         }
-        let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
+        let tested = test.map(|test| self.judge(&test)).transpose()?;
         let pool = self.pool_use();
         let peaks = [peak(&self.prepared), pool.peak_reserved];
         let steps = run.steps.saturating_sub(reached.step);
@@ -145,8 +148,14 @@ impl EagerTrainer {
         Ok(Outcome { skipped: self.reached.skipped - reached.skipped, ..outcome })
     }
 
-    /// One step on the given samples, in parts where memory has run out before.
-    pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
+    /// Finds in samples what steps are written with, or says what is missing.
+    pub fn bind<'a>(&self, data: &'a dyn Samples) -> Result<Bound<'a>, JobError> {
+        self.wanted.bind(data)
+    }
+
+    /// One step on the given samples, as many as were planned; in parts where memory has run out before.
+    pub fn step(&mut self, step: u64, data: &Bound<'_>, samples: &[usize]) -> Result<Progress, JobError> {
+        data.check(&self.wanted.training, self.prepared[0].job.batch, samples)?;
         if let Some(since) = self.recorded_since {
             self.eager.mark_step(step, since.elapsed());
         }
@@ -158,16 +167,14 @@ impl EagerTrainer {
             }
         };
         self.shrunk_steps += u64::from(self.count > 1);
-        let Measured { loss, accuracy, skipped } = measured;
-        self.reached = self.reached.after(step, skipped, samples.len(), data.count());
-        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts: self.count, skipped })
+        self.reached = self.reached.after(step, measured.skipped, samples.len(), data.count());
+        Ok(Progress::new(step, self.run, measured, self.count))
     }
 
-    /// The share of samples that the model as trained so far predicts right.
-    pub fn accuracy(&mut self, data: &dyn Samples) -> Result<f32, JobError> {
-        let evaluation = &self.prepared[0].evaluation;
-        let measured = engine::accuracy(&mut self.eager, self.evaluation, evaluation, data);
-        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
+    /// What the model as trained so far says about samples.
+    pub fn evaluate(&mut self, data: &dyn Samples) -> Result<Scores, JobError> {
+        let data = self.wanted.evaluation.bind(data)?;
+        self.judge(&data)
     }
 
     /// What lets samples of a batch see each other; nothing if a step in parts is the same as a whole one.
@@ -218,6 +225,12 @@ impl EagerTrainer {
     /// The program of a training step; of the first length, where there are several.
     pub fn program(&self) -> ProgramId {
         self.steps[0]
+    }
+
+    fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
+        let evaluation = &self.prepared[0].evaluation;
+        let measured = engine::evaluate(&mut self.eager, self.evaluation, evaluation, data);
+        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
     }
 
     fn try_step(&mut self, step: u64, batch: Batch<'_>) -> Result<Measured, JobError> {
@@ -280,7 +293,7 @@ impl Parts {
         if let Entry::Vacant(vacant) = self.graphs.entry(key) {
             let job = &prepared.job;
             let training =
-                job.gated(accumulating_graph(job.model.lower(key.1, Mode::Training)?, job.loss)?)?;
+                job.gated(accumulating_graph(job.model.lower(key.1, Mode::Training)?, &job.objective)?)?;
             // A part that fails leaves nothing but half a sum, so its gradients may be added up and freed early.
             let loaded = eager.load_with(training.graph.clone(), &[training.loss], Updates::WhenReady);
             vacant.insert((training, loaded.map_err(failed)?));

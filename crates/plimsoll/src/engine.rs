@@ -1,10 +1,11 @@
 //! What a training loop needs of an executor, planned or eager, and what both loops do with it.
 
-use crate::data::{Elements, Samples};
-use crate::{Evaluation, JobError, init};
+use crate::accuracy::RightOnes;
+use crate::data::{Bound, Elements, Wanted};
+use crate::{Evaluation, HeadScore, JobError, Scores, init};
 use plimsoll_exec::{Eager, Executor, ProgramId, StepError};
 use plimsoll_graph::{ElementType, Graph, Source, Value, ValueId};
-use plimsoll_train::TrainingGraph;
+use plimsoll_train::{EvaluationGraph, HeadValues, TrainingGraph};
 use std::ops::Range;
 
 /// Runs programs whose values can be written and read.
@@ -150,15 +151,13 @@ impl Scalars {
 /// The samples of a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a> {
-    pub(crate) data: &'a dyn Samples,
+    pub(crate) data: &'a Bound<'a>,
     pub(crate) samples: &'a [usize],
 }
 
-/// What a step says about itself: the mean loss and the share that was predicted right.
-#[derive(Clone, Copy)]
+/// What a step says about itself.
 pub(crate) struct Measured {
-    pub(crate) loss: f32,
-    pub(crate) accuracy: Option<f32>,
+    pub(crate) scores: Scores,
     /// Whether nothing was updated, because something was not finite.
     pub(crate) skipped: bool,
 }
@@ -210,36 +209,89 @@ pub(crate) fn step(
         let first = engine.find_non_finite(program).err().unwrap_or(error);
         return Err(JobError::NotFinite { step: number, first });
     }
-    let scalar = |value: ValueId| engine.scalar(program, value);
-    let skipped = training.gate.is_some_and(|gate| scalar(gate.finite) == 0.0);
-    Ok(Measured { loss: scalar(training.loss), accuracy: training.accuracy.map(scalar), skipped })
+    let skipped = training.gate.is_some_and(|gate| engine.scalar(program, gate.finite) == 0.0);
+    Ok(Measured { scores: scores(engine, program, training.loss, &training.heads), skipped })
 }
 
-/// The share of samples that the model predicts right: the largest of its predictions is the label.
-pub(crate) fn accuracy(
+/// The losses of all samples and the share that is predicted right, as the model is now.
+pub(crate) fn evaluate(
     engine: &mut impl Engine,
     program: ProgramId,
     evaluation: &Evaluation,
-    data: &dyn Samples,
-) -> Result<f32, StepError> {
-    let Evaluation { batch, input, predictions, .. } = *evaluation;
-    let shape = &engine.graph(program).tensor(predictions).shape;
-    let (classes, mut predicted) = (shape.last(), vec![0.0; shape.elements()]);
-    let mut right = 0;
-    for first in (0..data.count()).step_by(batch) {
-        engine.begin(program)?;
-        for row in 0..batch {
-            // The last batch is filled up with its first samples, which are not counted again.
-            let index = if first + row < data.count() { first + row } else { first };
-            write_sample(engine, program, input, (row, batch), &mut |into| data.write_input(index, into));
-        }
+    data: &Bound<'_>,
+) -> Result<Scores, StepError> {
+    let Evaluation { batch, judging, .. } = evaluation;
+    let mut sum = Scores::zero(&judging.heads);
+    let mut right: Vec<Option<RightOnes>> = right_ones(judging);
+    for first in (0..data.count()).step_by(*batch) {
+        let rows = (data.count() - first).min(*batch);
+        write_judged(engine, program, judging, (first, rows, *batch), data)?;
         engine.run(program)?;
-        engine.read(program, predictions, 0, &mut predicted);
-        let rows = predicted.chunks_exact(classes);
-        let truth = (first..data.count()).map(|index| label(data, index));
-        right += rows.zip(truth).filter(|(row, label)| largest(row) == *label).count();
+        // Rows that fill up the batch have the weight 0, but are counted in its mean.
+        sum.add(&scores(engine, program, judging.loss, &judging.heads), *batch as f32 / data.count() as f32);
+        for (head, ones) in judging.heads.iter().zip(&mut right) {
+            let Some(ones) = ones else { continue };
+            let shape = &engine.graph(program).tensor(head.predictions).shape;
+            let classes = shape.last();
+            let mut predictions = vec![0.0; shape.elements()];
+            engine.read(program, head.predictions, 0, &mut predictions);
+            let each = predictions.len() / batch;
+            for (row, predictions) in predictions.chunks_exact(each).take(rows).enumerate() {
+                ones.look_at(predictions, classes, data, first + row);
+            }
+        }
     }
-    Ok(right as f32 / data.count() as f32)
+    for (head, ones) in sum.heads.iter_mut().zip(right) {
+        head.accuracy = ones.map(|ones| ones.share());
+    }
+    Ok(sum)
+}
+
+fn scores(engine: &impl Engine, program: ProgramId, loss: ValueId, heads: &[HeadValues]) -> Scores {
+    let scalar = |value: ValueId| engine.scalar(program, value);
+    let head = |head: &HeadValues| HeadScore {
+        output: head.output.clone(),
+        loss: scalar(head.loss),
+        accuracy: head.accuracy.map(scalar),
+    };
+    Scores { loss: scalar(loss), heads: heads.iter().map(head).collect() }
+}
+
+/// For each head that has classes, what counts its right predictions.
+fn right_ones(judging: &EvaluationGraph) -> Vec<Option<RightOnes>> {
+    let graph = &judging.graph;
+    let ones = |(position, head): (usize, &HeadValues)| {
+        // A slot for each input, then two for each head: see `Wanted::values`.
+        let slot = judging.inputs.len() + 2 * position;
+        let targets = &graph.tensor(head.targets).shape;
+        let each = targets.elements() / targets[0];
+        head.kind.cross_entropy().map(|op| RightOnes::new(op, slot, each))
+    };
+    judging.heads.iter().enumerate().map(ones).collect()
+}
+
+/// Writes `rows` samples from the first on, and fills the batch up with the first at the weight 0.
+fn write_judged(
+    engine: &mut impl Engine,
+    program: ProgramId,
+    judging: &EvaluationGraph,
+    (first, rows, batch): (usize, usize, usize),
+    data: &Bound<'_>,
+) -> Result<(), StepError> {
+    engine.begin(program)?;
+    for (slot, value) in Wanted::values(&judging.inputs, &judging.heads).enumerate() {
+        for row in 0..batch {
+            let sample = if row < rows { first + row } else { first };
+            write_sample(engine, program, value, (row, batch), &mut |into| data.write(slot, sample, into));
+        }
+    }
+    for weights in judging.heads.iter().filter_map(|head| head.sample_weights) {
+        engine.write(program, weights, rows..batch, &mut |into| match into {
+            Elements::F32(into) => into.fill(0.0),
+            Elements::I32(_) => unreachable!("weights are float32"),
+        });
+    }
+    Ok(())
 }
 
 fn write_batch(
@@ -256,13 +308,10 @@ fn write_batch(
     }
     engine.fill(program, training.learning_rate, Number::F32(scalars.learning_rate));
     let count = batch.samples.len();
-    for (row, &index) in batch.samples.iter().enumerate() {
-        write_sample(engine, program, training.input, (row, count), &mut |into| {
-            data.write_input(index, into)
-        });
-        write_sample(engine, program, training.targets, (row, count), &mut |into| {
-            data.write_target(index, into);
-        });
+    for (slot, value) in Wanted::values(&training.inputs, &training.heads).enumerate() {
+        for (row, &sample) in batch.samples.iter().enumerate() {
+            write_sample(engine, program, value, (row, count), &mut |into| data.write(slot, sample, into));
+        }
     }
     Ok(())
 }
@@ -277,14 +326,4 @@ fn write_sample(
 ) {
     let length = engine.graph(program).tensor(value).shape.elements() / batch;
     engine.write(program, value, row * length..(row + 1) * length, write);
-}
-
-fn label(data: &dyn Samples, index: usize) -> usize {
-    let mut label = [0];
-    data.write_target(index, Elements::I32(&mut label));
-    label[0] as usize
-}
-
-fn largest(row: &[f32]) -> usize {
-    (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
 }

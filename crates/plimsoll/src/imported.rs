@@ -1,35 +1,12 @@
 //! Models that Keras has saved, in training: what they were compiled with.
 
+mod objective;
+
+pub use objective::{LOSSES, objective};
+
 use plimsoll_import::keras::Setting;
-use plimsoll_train::{Loss, Optimizer};
+use plimsoll_train::Optimizer;
 use serde_json::Value;
-
-/// The losses that are known, as Keras names them.
-pub const LOSSES: &str = "sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mean_squared_error, \
-                          mean_absolute_error, huber";
-
-/// The loss a model was compiled with, or why it cannot be used.
-pub fn loss(setting: &Setting) -> Result<Loss, String> {
-    let name = setting.name.as_str();
-    let unused = |key: &str, value: &Value| match key {
-        "name" | "dtype" | "fn" => true,
-        "from_logits" | "delta" => true,
-        "reduction" => matches!(value.as_str(), Some("sum_over_batch_size" | "auto" | "mean")),
-        "label_smoothing" => value.as_f64() == Some(0.0),
-        "axis" => value.as_i64() == Some(-1),
-        _ => false,
-    };
-    if let Some((key, value)) = setting.fields.iter().find(|(key, value)| !unused(key, value)) {
-        return Err(format!("the loss {name} has {key}={value}, which is not supported"));
-    }
-    let from_logits = setting.field("from_logits") == Some(&Value::Bool(true));
-    let text = match (from_logits, setting.field("delta")) {
-        (true, _) => format!("{name}(from_logits=True)"),
-        (false, Some(delta)) => format!("{name}(delta={delta})"),
-        (false, None) => name.to_string(),
-    };
-    Loss::parse(&text).ok_or_else(|| format!("the loss {name} is not supported"))
-}
 
 /// The optimizer a model was compiled with and its learning rate, or why it cannot be used.
 pub fn optimizer(setting: &Setting) -> Result<(Optimizer, f32), String> {
@@ -80,20 +57,6 @@ mod tests {
     fn setting(name: &str, fields: Value) -> Setting {
         let fields = fields.as_object().unwrap().iter().map(|(key, value)| (key.clone(), value.clone()));
         Setting { name: name.to_string(), fields: fields.collect() }
-    }
-
-    #[test]
-    fn losses_are_keras_s() {
-        let sparse = json!({"from_logits": true, "reduction": "sum_over_batch_size", "name": "x"});
-        let known = loss(&setting("sparse_categorical_crossentropy", sparse)).unwrap();
-        assert_eq!(known, Loss::SparseCategoricalCrossEntropy { from_logits: true });
-        assert_eq!(loss(&setting("mse", json!({}))), Ok(Loss::MeanSquaredError));
-        assert_eq!(loss(&setting("huber", json!({"delta": 0.5}))), Ok(Loss::Huber { delta: 0.5 }));
-        let smoothed = json!({"label_smoothing": 0.1});
-        assert!(
-            loss(&setting("categorical_crossentropy", smoothed)).unwrap_err().contains("label_smoothing=0.1")
-        );
-        assert!(loss(&setting("hinge", json!({}))).unwrap_err().contains("hinge"));
     }
 
     #[test]

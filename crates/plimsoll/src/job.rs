@@ -11,7 +11,7 @@ use plimsoll_memory::OutOfMemory;
 use plimsoll_model::{Model, ModelError};
 use plimsoll_plan::recompute::Difference;
 use plimsoll_plan::{Options, PlanError, Profile, Residents, Target};
-use plimsoll_train::{Loss, Optimizer, TrainError};
+use plimsoll_train::{Loss, Objective, Optimizer, TrainError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub struct Job {
     pub model: Model,
     /// How many samples a step takes.
     pub batch: usize,
-    /// What is minimized.
-    pub loss: Loss,
+    /// What is minimized: a loss for each output that is trained.
+    pub objective: Objective,
     /// How.
     pub optimizer: Optimizer,
     /// Into how many micro-batches a batch is cut, whose gradients are added up and applied at once; 1 leaves it whole.
@@ -67,6 +67,8 @@ pub enum JobError {
     OverBudget(Box<OverBudget>),
     #[error(transparent)]
     Data(#[from] DataError),
+    #[error("a run of 0 steps trains nothing")]
+    NoSteps,
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
     #[error(transparent)]
@@ -96,12 +98,13 @@ fn first_non_finite(first: &StepError) -> String {
 }
 
 impl Job {
-    /// A job with Keras's usual choices: Adam, sparse categorical cross-entropy, every thread of the machine.
+    /// A job with Keras's usual choices: Adam, sparse categorical cross-entropy for every output, every thread of the machine.
     pub fn new(model: Model, batch: usize) -> Self {
+        let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
         Self {
+            objective: Objective::everywhere(model.output_names(), loss),
             model,
             batch,
-            loss: Loss::SparseCategoricalCrossEntropy { from_logits: false },
             optimizer: Optimizer::parse("adam").expect("adam is an optimizer"),
             micro_batches: 1,
             on_nan: OnNan::Stop,
@@ -154,13 +157,7 @@ impl JobError {
                 "a lower learning rate helps most often; check the data for absurd values",
                 [Setting::LearningRate(None)],
             )),
-            Self::Data(DataError::Unknown { .. }) => {
-                let names: Vec<&str> = crate::data::NAMES.iter().map(|(name, _)| *name).collect();
-                Some(Hint::Say(format!("the data sets are {}", names.join(", "))))
-            }
-            Self::Data(DataError::Mismatch { name: "digits", .. }) => {
-                Some(Hint::say("digits are 8x8 images with one channel: try `cnn@8,channels=1` or `mlp@64`"))
-            }
+            Self::Data(error) => error.hint().map(Hint::Say),
             Self::Model(ModelError::EmptyBatch) => {
                 Some(Hint::set("a batch has at least one sample", [Setting::Batch(Some(1))]))
             }
@@ -171,9 +168,12 @@ impl JobError {
     /// Whether a problem was found in doing what was asked for; otherwise what was asked for makes no sense.
     pub fn is_problem(&self) -> bool {
         match self {
-            Self::Model(_) | Self::Train(_) | Self::Data(_) | Self::NoLength { .. } | Self::PlanFile(_) => {
-                false
-            }
+            Self::Model(_)
+            | Self::Train(_)
+            | Self::Data(_)
+            | Self::NoSteps
+            | Self::NoLength { .. }
+            | Self::PlanFile(_) => false,
             Self::OverBudget(_)
             | Self::OutOfMemory(_)
             | Self::Bind(_)

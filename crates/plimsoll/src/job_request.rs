@@ -13,7 +13,7 @@ use crate::specification::{self, Opened};
 use crate::{Job, Note, OnNan, RequestError, cached_profile, imported};
 use plimsoll_exec::CpuBackend;
 use plimsoll_import::keras::Keras;
-use plimsoll_train::{Loss, Optimizer};
+use plimsoll_train::{Loss, Objective, Optimizer};
 use std::sync::Arc;
 
 /// A job as it is asked for.
@@ -83,11 +83,12 @@ impl JobRequest {
     /// was compiled with.
     fn compile(&self, job: &mut Job, keras: Option<&Keras>) -> Result<Option<f32>, RequestError> {
         let compiled = keras.map(|keras| &keras.compiled);
-        let loss = compiled.and_then(|compiled| compiled.loss.as_ref());
-        if let Some(setting) = loss.filter(|_| self.loss.is_none()) {
-            job.loss = imported::loss(setting).map_err(RequestError::CompiledLoss)?;
+        if let Some(loss) = self.loss {
+            job.objective = Objective::everywhere(job.model.output_names(), loss);
+        } else if let Some(compiled) = compiled {
+            let saved = imported::objective(compiled, &job.model).map_err(RequestError::CompiledLoss)?;
+            job.objective = saved.unwrap_or(job.objective.clone());
         }
-        job.loss = self.loss.unwrap_or(job.loss);
         let optimizer = compiled.and_then(|compiled| compiled.optimizer.as_ref());
         let mut learning_rate = None;
         if let Some(setting) = optimizer.filter(|_| self.optimizer.is_none()) {
@@ -96,5 +97,12 @@ impl JobRequest {
         }
         job.optimizer = self.optimizer.unwrap_or(job.optimizer);
         Ok(learning_rate)
+    }
+}
+
+impl Job {
+    /// The one loss of all outputs. What is known about other frameworks is about such jobs.
+    pub fn only_loss(&self) -> Result<Loss, RequestError> {
+        self.objective.only_loss(self.model.outputs.len()).ok_or(RequestError::SeveralLosses)
     }
 }

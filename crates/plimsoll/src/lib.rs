@@ -12,6 +12,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod accuracy;
 mod batches;
 pub mod calibrate;
 pub mod data;
@@ -43,6 +44,7 @@ pub mod replay;
 pub mod reports;
 mod request_error;
 mod run_files;
+mod scores;
 pub mod specification;
 mod train_request;
 mod trainer;
@@ -63,6 +65,7 @@ pub use plan_file::{PartFile, PlanFile, PlanFileError};
 pub use prepared::{Evaluation, Part, Prepared, Updates};
 pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use request_error::RequestError;
+pub use scores::{HeadScore, Scores};
 pub use train_request::{EagerRequest, MemoryUse, RunLength, StepSource, TrainRequest, USUAL_ALLOCATOR};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 pub use training_run::{Happening, TrainingRun};

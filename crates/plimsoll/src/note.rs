@@ -14,9 +14,12 @@ pub enum Note {
     /// A profile that was measured and is not used.
     #[error("{0}")]
     Profile(String),
-    /// Only one of several outputs is trained.
-    #[error("the model has {count} outputs; the loss is that of the first")]
-    Outputs { count: usize },
+    /// An output that the objective leaves out.
+    #[error("the output `{output}` has no loss: it is not trained")]
+    IdleOutput { output: String },
+    /// Parameters that the loss does not depend on.
+    #[error("the loss does not depend on {count} of the weights, such as `{name}`: they stay as they are")]
+    IdleWeights { name: String, count: usize },
     /// A run that goes on from a state.
     #[error("goes on after step {step}, with {position} samples drawn")]
     GoesOn { step: u64, position: u64 },

@@ -1,8 +1,8 @@
 //! A step in parts: the gradients of smaller batches are added up and applied at once, so that no sample is lost and the step is the
 //! same as a whole one, except for rounding. (Where samples of a batch see each other, as with batch normalization, it is not.)
 
-use crate::JobError;
 use crate::engine::{self, Batch, Engine, Loaded, Measured, Number, Scalars};
+use crate::{JobError, Scores};
 use plimsoll_exec::{ProgramId, StepError};
 use plimsoll_graph::ValueId;
 use plimsoll_train::{ApplyingGraph, Gate, accumulators};
@@ -28,8 +28,7 @@ pub(crate) fn step<'a>(
 ) -> Result<Measured, JobError> {
     let total = batch.samples.len();
     clear(engine, part(sizes[0]));
-    let accuracy = part(sizes[0]).training.accuracy.map(|_| 0.0);
-    let mut sum = Measured { loss: 0.0, accuracy, skipped: false };
+    let mut sum = Scores::zero(&part(sizes[0]).training.heads);
     let mut samples = batch.samples;
     for (number, &rows) in sizes.iter().enumerate() {
         let (now, later) = samples.split_at(rows);
@@ -38,14 +37,13 @@ pub(crate) fn step<'a>(
         let step = scalars.step.wrapping_add(STEP_STRIDE.wrapping_mul(number as i32));
         let scalars = Scalars { step, learning_rate: -weight, ..scalars };
         let measured = engine::step(engine, part(rows), scalars, Batch { samples: now, ..batch })?;
-        sum.loss += weight * measured.loss;
-        sum.accuracy = sum.accuracy.zip(measured.accuracy).map(|(sum, share)| sum + weight * share);
+        sum.add(&measured.scores, weight);
     }
     let failed = |error| JobError::Step { step: scalars.number, error };
     apply(engine, updates, scalars).map_err(failed)?;
     let finite = |gate: Gate| engine.scalar(updates.program, gate.finite);
-    sum.skipped = updates.graph.gate.is_some_and(|gate| finite(gate) == 0.0);
-    Ok(sum)
+    let skipped = updates.graph.gate.is_some_and(|gate| finite(gate) == 0.0);
+    Ok(Measured { scores: sum, skipped })
 }
 
 /// Sets the sums to zero.

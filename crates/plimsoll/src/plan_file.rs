@@ -13,7 +13,7 @@ use plimsoll_model::{Mode, Model};
 use plimsoll_plan::{Options, Plan, Target, VerifiedPlan};
 use plimsoll_state::whole_file;
 use plimsoll_tensorflow::RecipeFile;
-use plimsoll_train::{Loss, Optimizer};
+use plimsoll_train::{Objective, Optimizer, evaluation_graph};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
@@ -33,8 +33,8 @@ pub struct PlanFile {
     pub batch: usize,
     /// Into how many micro-batches they are cut.
     pub micro_batches: usize,
-    /// What is minimized, by its Keras name.
-    pub loss: String,
+    /// What is minimized.
+    pub objective: Objective,
     /// How.
     pub optimizer: Optimizer,
     /// What happens to a step whose loss or gradients are not finite.
@@ -105,7 +105,7 @@ impl PlanFile {
             model: model.to_string(),
             batch: job.batch,
             micro_batches: job.micro_batches,
-            loss: job.loss.to_string(),
+            objective: job.objective.clone(),
             optimizer: job.optimizer,
             on_nan: job.on_nan,
             options: job.options,
@@ -149,9 +149,8 @@ impl PlanFile {
     /// Proves it for a model: the one it names, as it is now.
     pub fn prepare(&self, model: Model) -> Result<Prepared, JobError> {
         self.check_sizes()?;
-        let loss = Loss::parse(&self.loss).ok_or_else(|| damaged("loss", format!("`{}`", self.loss)))?;
         let job = Job {
-            loss,
+            objective: self.objective.clone(),
             optimizer: self.optimizer,
             micro_batches: self.micro_batches,
             on_nan: self.on_nan,
@@ -221,8 +220,9 @@ impl PlanFile {
         let updates = updates.map(|(updates, saved)| {
             self.check_text(&updates.graph, &saved.graph).map(|()| (updates, saved.plan.clone()))
         });
-        let evaluation = job.model.lower(self.evaluation.rows, Mode::Inference)?;
-        self.check_text(&evaluation, &self.evaluation.graph)?;
+        let forward = job.model.lower(self.evaluation.rows, Mode::Inference)?;
+        let evaluation = evaluation_graph(forward, &job.objective)?;
+        self.check_text(&evaluation.graph, &self.evaluation.graph)?;
         let evaluation = (self.evaluation.rows, evaluation, self.evaluation.plan.clone());
         Ok(Planned { training, parts, updates: updates.transpose()?, evaluation })
     }

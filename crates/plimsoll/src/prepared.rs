@@ -1,7 +1,7 @@
 //! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
 
 use crate::{Bytes, Job, JobError, OnNan, OverBudget, Point, parts};
-use plimsoll_graph::{Graph, Role, Value, ValueId};
+use plimsoll_graph::{Graph, Role, Value};
 use plimsoll_model::Mode;
 use plimsoll_plan::recompute::{Setting, Within, frontier, plan_within, verify_same};
 use plimsoll_plan::{
@@ -9,8 +9,8 @@ use plimsoll_plan::{
     verify_arena,
 };
 use plimsoll_train::{
-    ApplyingGraph, TrainError, TrainingGraph, accumulating_graph, applying_graph, gated, gated_updates,
-    training_graph,
+    ApplyingGraph, EvaluationGraph, TrainingGraph, accumulating_graph, applying_graph, evaluation_graph,
+    gated, gated_updates, training_graph,
 };
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(crate) struct Planned {
     pub(crate) parts: Vec<Draft>,
     pub(crate) updates: Option<(ApplyingGraph, Plan)>,
     /// With the number of samples.
-    pub(crate) evaluation: (usize, Graph, Plan),
+    pub(crate) evaluation: (usize, EvaluationGraph, Plan),
 }
 
 /// A part before its plan is proved.
@@ -78,15 +78,13 @@ pub struct Updates {
     pub plan: VerifiedPlan,
 }
 
-/// A plan that predicts a batch.
+/// A plan that predicts a batch and compares it with the truth.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// How many samples at once.
     pub batch: usize,
-    /// What the caller writes.
-    pub input: ValueId,
-    /// What the caller reads.
-    pub predictions: ValueId,
+    /// The graph, and the values the caller writes and reads.
+    pub judging: EvaluationGraph,
     /// The proved plan.
     pub plan: VerifiedPlan,
 }
@@ -134,19 +132,19 @@ impl Prepared {
 
     /// Proves that everything that was planned for a job runs in one arena.
     pub(crate) fn prove(job: &Job, planned: Planned, least: Bytes) -> Result<Self, JobError> {
-        let Planned { training, parts: drafts, updates, evaluation: (batch, graph, plan) } = planned;
+        let Planned { training, parts: drafts, updates, evaluation: (batch, judging, plan) } = planned;
         let mut plans: Vec<(Graph, Plan)> =
             drafts.iter().map(|draft| (draft.training.graph.clone(), draft.plan.clone())).collect();
         let updates = updates.map(|(updates, plan)| {
             plans.push((updates.graph.clone(), plan));
             updates
         });
-        plans.push((graph, plan));
+        plans.push((judging.graph.clone(), plan));
         let arena = verify_arena(plans, &job.target())?;
         let (of_parts, others) = arena.plans().split_at(drafts.len());
         let parts = drafts.into_iter().zip(of_parts).map(|(draft, plan)| draft.proved(plan)).collect();
         let updates = updates.map(|graph| Updates { graph, plan: others[0].clone() });
-        let evaluation = Evaluation::new(batch, &others[others.len() - 1])?;
+        let evaluation = Evaluation { batch, judging, plan: others[others.len() - 1].clone() };
         Ok(Self { job: job.clone(), training, parts, updates, evaluation, arena, least })
     }
 
@@ -251,14 +249,6 @@ impl Draft {
     }
 }
 
-impl Evaluation {
-    fn new(batch: usize, plan: &VerifiedPlan) -> Result<Self, JobError> {
-        let input = plan.graph().inputs().next().ok_or(TrainError::NoInput)?;
-        let predictions = plan.graph().outputs()[0];
-        Ok(Self { batch, input, predictions, plan: plan.clone() })
-    }
-}
-
 impl Part {
     /// The ops that run again, by name; views cost nothing and are left out.
     pub fn again(&self) -> impl Iterator<Item = &'static str> + '_ {
@@ -270,7 +260,7 @@ impl Part {
 impl Job {
     pub(crate) fn training_graph(&self) -> Result<TrainingGraph, JobError> {
         let forward = self.model.lower(self.batch, Mode::Training)?;
-        self.gated(training_graph(forward, self.loss, self.optimizer)?)
+        self.gated(training_graph(forward, &self.objective, self.optimizer)?)
     }
 
     /// The same graph, with updates that can be skipped if the job asks for it.
@@ -300,7 +290,7 @@ impl Job {
         sizes.dedup();
         let part = |rows: usize| {
             let forward = self.model.lower(rows, Mode::Training)?;
-            Ok::<_, JobError>((rows, self.gated(accumulating_graph(forward, self.loss)?)?))
+            Ok::<_, JobError>((rows, self.gated(accumulating_graph(forward, &self.objective)?)?))
         };
         let parts = sizes.into_iter().map(part).collect::<Result<_, _>>()?;
         let updates = Some(self.applying_graph(&training)?);
@@ -380,14 +370,18 @@ impl Job {
     }
 
     /// Halves the batch until the evaluation needs no more than the step does.
-    fn plan_evaluation(&self, peak: Bytes, residents: &Residents) -> Result<(usize, Graph, Plan), JobError> {
+    fn plan_evaluation(
+        &self,
+        peak: Bytes,
+        residents: &Residents,
+    ) -> Result<(usize, EvaluationGraph, Plan), JobError> {
         let target = self.target();
         let mut batch = self.batch;
         loop {
-            let graph = self.model.lower(batch, Mode::Inference)?;
-            let made = plan(&graph, &target, self.options, residents);
+            let judging = evaluation_graph(self.model.lower(batch, Mode::Inference)?, &self.objective)?;
+            let made = plan(&judging.graph, &target, self.options, residents);
             if made.peak <= peak || batch == 1 {
-                return Ok((batch, graph, made));
+                return Ok((batch, judging, made));
             }
             batch = batch.div_ceil(2);
         }

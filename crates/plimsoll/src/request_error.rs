@@ -40,8 +40,8 @@ pub enum RequestError {
     Allocator { name: String },
     #[error("the plan takes {peak}, the device has {limit}")]
     PlanTooLarge { model: String, batch: usize, peak: Bytes, limit: Bytes },
-    #[error("the model has {count} inputs, the data sets have one")]
-    Inputs { count: usize },
+    #[error("the outputs have losses of their own, and TensorFlow's memory is known for one loss for all")]
+    SeveralLosses,
     #[error("a model of the zoo has no Keras configuration to save")]
     NothingToSave,
     #[error("there is nothing to do in 0 {unit}")]
@@ -110,7 +110,7 @@ impl RequestError {
             Self::PlanTooLarge { model, batch, limit, .. } => {
                 Some(Hint::Call(Call::Fit { model: model.clone(), batch: *batch, memory: *limit }))
             }
-            Self::Inputs { .. } => Some(Hint::say("such models can be inspected and fitted")),
+            Self::SeveralLosses => Some(Hint::set("give all outputs the same", [Setting::Loss])),
             Self::NothingToSave => Some(Hint::say(
                 "save its state, such as out.safetensors; or save it in Keras with model.save(\"model.keras\") and train that",
             )),

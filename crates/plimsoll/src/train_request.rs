@@ -112,7 +112,7 @@ impl TrainRequest {
         let OpenedStep { device, prepared, keras, compiled_rate, mut notes } = opened;
         let files = RunFiles::open(keras, self.from.as_deref(), self.save.clone())?;
         let seed = files.seed(self.seed);
-        notes.extend(check_inputs_and_outputs(&prepared[0])?);
+        notes.extend(idle_outputs(&prepared[0]));
         let data = data::open(&self.data, &Wanted::of(&prepared[0].training), seed)?;
         let run = Run {
             steps: self.steps(prepared[0].job.batch, data.train.count())?,
@@ -236,12 +236,15 @@ struct OpenedStep {
     notes: Vec<Note>,
 }
 
-/// Data sets have one input and one truth for each sample.
-fn check_inputs_and_outputs(prepared: &Prepared) -> Result<Option<Note>, RequestError> {
-    let model = &prepared.job.model;
-    match (model.inputs.len(), model.outputs.len()) {
-        (0 | 1, 0 | 1) => Ok(None),
-        (0 | 1, count) => Ok(Some(Note::Outputs { count })),
-        (count, _) => Err(RequestError::Inputs { count }),
-    }
+/// Which outputs have no loss, and what of the model stays as it is for that.
+fn idle_outputs(prepared: &Prepared) -> Vec<Note> {
+    let Prepared { job, training, .. } = prepared;
+    let trained = |position: usize| job.objective.heads.iter().any(|head| head.output == position);
+    let outputs = job.model.output_names().enumerate().filter(|(position, _)| !trained(*position));
+    let outputs = outputs.map(|(_, output)| Note::IdleOutput { output: output.to_string() });
+    let weights = training.idle.first().map(|&first| Note::IdleWeights {
+        name: training.graph.value(first).name.clone(),
+        count: training.idle.len(),
+    });
+    outputs.chain(weights).collect()
 }

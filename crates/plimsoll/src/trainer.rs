@@ -1,16 +1,17 @@
 //! The training loop.
 
 use crate::batches;
-use crate::data::{Dataset, Samples};
+use crate::data::{Bound, DataError, Dataset, Samples, Wanted};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
 use crate::exchange::Reached;
 use crate::parts::{self, LoadedUpdates};
-use crate::{Bytes, JobError, PoolUse, Prepared};
+use crate::{Bytes, HeadScore, JobError, PoolUse, Prepared, Scores};
 use plimsoll_exec::{Executor, ProgramId, Settings};
 use plimsoll_graph::{Graph, ValueId};
 use plimsoll_memory::{Device, process};
 use plimsoll_plan::VerifiedArena;
 use plimsoll_trace::Recorder;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long and how to train.
@@ -27,7 +28,7 @@ pub struct Run {
 }
 
 /// Where a run is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Steps done.
     pub step: u64,
@@ -35,8 +36,8 @@ pub struct Progress {
     pub steps: u64,
     /// The loss of this step.
     pub loss: f32,
-    /// The share of this batch that was predicted right, for losses that have classes.
-    pub accuracy: Option<f32>,
+    /// What each head says about this batch.
+    pub heads: Vec<HeadScore>,
     /// In how many parts the step was made.
     pub parts: usize,
     /// Whether it changed nothing, because its loss or a gradient was not finite; only for jobs that skip such steps.
@@ -44,18 +45,16 @@ pub struct Progress {
 }
 
 /// What came of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Steps done in this run.
     pub steps: u64,
     /// How many of them changed nothing, because something was not finite.
     pub skipped: u64,
-    /// The loss of the last step.
-    pub loss: f32,
-    /// The share of the test samples (of the last batch, where there are none) that is predicted right.
-    pub accuracy: Option<f32>,
-    /// Whether the accuracy was measured on samples that were not learned from.
-    pub on_test_samples: bool,
+    /// What the last step said about its batch.
+    pub last: Scores,
+    /// What the model says about samples that were not learned from, where there are such.
+    pub test: Option<Scores>,
     /// What the plan promised; of an eager run, what it would have promised for the same steps.
     pub planned_peak: Bytes,
     /// The end of the highest buffer that was used; of an eager run, the most bytes that were reserved.
@@ -75,6 +74,8 @@ pub struct Trainer {
     executor: Executor,
     /// What a step of each runs.
     steps: Vec<Programs>,
+    /// What samples must have.
+    wanted: Demand,
     run: Run,
     reached: Reached,
     /// When the recording began, if there is one.
@@ -101,7 +102,8 @@ impl Trainer {
         let mut programs = executor.programs();
         let steps: Vec<Programs> = prepared.iter().map(|one| Programs::of(one, &mut programs)).collect();
         engine::fill_persistent(&mut executor, &prepared[0].training.graph, &steps[0].all(), run.seed);
-        Ok(Self { prepared, executor, steps, run, reached: Reached::default(), recorded_since: None })
+        let wanted = Demand::of(&prepared);
+        Ok(Self { prepared, executor, steps, wanted, run, reached: Reached::default(), recorded_since: None })
     }
 
     /// From now on what steps do to memory is written down; see [`crate::recording`].
@@ -119,11 +121,11 @@ impl Trainer {
     /// Trains, telling the caller after each step where it is, and judges the result.
     pub fn train(&mut self, data: &Dataset, report: impl FnMut(Progress)) -> Result<Outcome, JobError> {
         let (run, reached, batch) = (self.run, self.reached, self.prepared[0].job.batch);
-        let (last, time) = repeat(run, reached, batch, data, report, |step, samples| {
-            self.step(step, &*data.train, samples)
-        })?;
+        let (train, test) = self.wanted.bind_all(data)?;
+        let make = |step, samples: &[usize]| self.step(step, &train, samples);
+        let (last, time) = repeat(run, reached, batch, &train, report, make)?;
         self.mark(|recorder, elapsed| recorder.clock(elapsed));
-        let tested = data.test.as_deref().map(|test| self.accuracy(test)).transpose()?;
+        let tested = test.map(|test| self.judge(&test)).transpose()?;
         // Lengths whose turn did not come have not shown their peak.
         let turns = (reached.step..run.steps)
             .take(self.prepared.len())
@@ -141,8 +143,14 @@ impl Trainer {
         }
     }
 
-    /// One step on the given samples.
-    pub fn step(&mut self, step: u64, data: &dyn Samples, samples: &[usize]) -> Result<Progress, JobError> {
+    /// Finds in samples what steps are written with, or says what is missing.
+    pub fn bind<'a>(&self, data: &'a dyn Samples) -> Result<Bound<'a>, JobError> {
+        self.wanted.bind(data)
+    }
+
+    /// One step on the given samples: as many as were planned.
+    pub fn step(&mut self, step: u64, data: &Bound<'_>, samples: &[usize]) -> Result<Progress, JobError> {
+        data.check(&self.wanted.training, self.prepared[0].job.batch, samples)?;
         self.mark(|recorder, elapsed| recorder.step(step, elapsed));
         let variant = turn(step, self.steps.len());
         let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
@@ -160,17 +168,19 @@ impl Trainer {
             }
             _ => engine::step(executor, part(samples.len()), scalars, batch)?,
         };
-        let Measured { loss, accuracy, skipped } = measured;
-        let parts = prepared.job.micro_batches;
-        self.reached = self.reached.after(step, skipped, samples.len(), data.count());
-        Ok(Progress { step, steps: self.run.steps, loss, accuracy, parts, skipped })
+        self.reached = self.reached.after(step, measured.skipped, samples.len(), data.count());
+        Ok(Progress::new(step, self.run, measured, prepared.job.micro_batches))
     }
 
-    /// The share of samples that the model as trained so far predicts right: the largest of its predictions is the label.
-    pub fn accuracy(&mut self, data: &dyn Samples) -> Result<f32, JobError> {
-        let evaluation = &self.prepared[0].evaluation;
-        let measured = engine::accuracy(&mut self.executor, self.steps[0].evaluation, evaluation, data);
-        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
+    /// What the model as trained so far says about samples.
+    pub fn evaluate(&mut self, data: &dyn Samples) -> Result<Scores, JobError> {
+        let data = self.wanted.evaluation.bind(data)?;
+        self.judge(&data)
+    }
+
+    /// What is trained, one for each length of samples.
+    pub fn prepared(&self) -> &[Prepared] {
+        &self.prepared
     }
 
     /// The executor, for reading values.
@@ -210,6 +220,12 @@ impl Trainer {
         self.steps[0].parts[0]
     }
 
+    fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
+        let evaluation = &self.prepared[0].evaluation;
+        let measured = engine::evaluate(&mut self.executor, self.steps[0].evaluation, evaluation, data);
+        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
+    }
+
     fn mark(&mut self, what: impl FnOnce(&mut Recorder, Duration)) {
         if let (Some(since), Some(recorder)) = (self.recorded_since, self.executor.recorder()) {
             what(recorder, since.elapsed());
@@ -240,10 +256,54 @@ impl Programs {
     }
 }
 
+/// What a job's samples must have.
+pub(crate) struct Demand {
+    pub(crate) training: Arc<Wanted>,
+    pub(crate) evaluation: Arc<Wanted>,
+    /// Samples of other lengths, where there are several.
+    lengths: Vec<Arc<Wanted>>,
+}
+
+impl Demand {
+    pub(crate) fn of(prepared: &[Prepared]) -> Self {
+        let training = |one: &Prepared| Arc::new(Wanted::of(&one.training));
+        Self {
+            training: training(&prepared[0]),
+            evaluation: Arc::new(Wanted::of_evaluation(&prepared[0].evaluation.judging)),
+            lengths: prepared[1..].iter().map(training).collect(),
+        }
+    }
+
+    pub(crate) fn bind<'a>(&self, data: &'a dyn Samples) -> Result<Bound<'a>, JobError> {
+        for length in &self.lengths {
+            length.bind(data)?;
+        }
+        Ok(self.training.bind(data)?)
+    }
+
+    /// Both parts of a data set, before the first step.
+    pub(crate) fn bind_all<'a>(&self, data: &'a Dataset) -> Result<(Bound<'a>, Option<Bound<'a>>), JobError> {
+        let test = data.test.as_deref().map(|test| self.evaluation.bind(test)).transpose()?;
+        Ok((self.bind(&*data.train)?, test))
+    }
+}
+
+impl Progress {
+    pub(crate) fn new(step: u64, run: Run, measured: Measured, parts: usize) -> Self {
+        let Measured { scores: Scores { loss, heads }, skipped } = measured;
+        Self { step, steps: run.steps, loss, heads, parts, skipped }
+    }
+}
+
 impl Outcome {
+    /// The accuracy of the first head that has one: on test samples, or on the last batch where there are none.
+    pub fn accuracy(&self) -> Option<f32> {
+        self.test.as_ref().unwrap_or(&self.last).accuracy()
+    }
+
     pub(crate) fn new(
         last: Progress,
-        tested: Option<f32>,
+        test: Option<Scores>,
         [planned_peak, measured_peak]: [Bytes; 2],
         pool: Option<PoolUse>,
         (steps, time): (u64, Duration),
@@ -251,9 +311,8 @@ impl Outcome {
         Self {
             steps,
             skipped: 0,
-            loss: last.loss,
-            accuracy: tested.or(last.accuracy),
-            on_test_samples: tested.is_some(),
+            last: Scores { loss: last.loss, heads: last.heads },
+            test,
             planned_peak,
             measured_peak,
             pool,
@@ -285,21 +344,24 @@ pub(crate) fn repeat(
     run: Run,
     reached: Reached,
     batch: usize,
-    data: &Dataset,
+    data: &Bound<'_>,
     mut report: impl FnMut(Progress),
     mut make: impl FnMut(u64, &[usize]) -> Result<Progress, JobError>,
 ) -> Result<(Progress, Duration), JobError> {
-    let count = data.train.count();
-    let mut last =
-        Progress { step: 0, steps: run.steps, loss: f32::NAN, accuracy: None, parts: 1, skipped: false };
+    let count = data.count();
+    if count < batch {
+        return Err(DataError::TooFew { batch, samples: count }.into());
+    }
+    let mut last = None;
     let start = Instant::now();
     let mut position = reached.position;
     for step in reached.step + 1..=run.steps {
         let drawn = position..position + batch as u64;
         position = drawn.end;
         let samples: Vec<usize> = drawn.map(|position| batches::sample(run.seed, position, count)).collect();
-        last = make(step, &samples)?;
-        report(last);
+        let progress = make(step, &samples)?;
+        report(progress.clone());
+        last = Some(progress);
     }
-    Ok((last, start.elapsed()))
+    Ok((last.ok_or(JobError::NoSteps)?, start.elapsed()))
 }

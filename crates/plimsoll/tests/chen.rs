@@ -15,7 +15,7 @@ const CHAINS: [(&str, usize); 5] =
 fn training(model: &str, batch: usize) -> Graph {
     let forward = zoo::find(model).unwrap().lower(batch, Mode::Training).unwrap();
     let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
-    training_graph(forward, loss, Optimizer::parse("adam").unwrap()).unwrap().graph
+    training_graph(forward, &loss.into(), Optimizer::parse("adam").unwrap()).unwrap().graph
 }
 
 /// Keeps what the last task of each segment writes; everything else that the backward pass reads is computed again once.

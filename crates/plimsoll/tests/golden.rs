@@ -143,7 +143,7 @@ impl Case {
     fn check_training(&self, model: &Model, classes: u64) {
         let forward = model.lower(self.batch, Mode::Training).unwrap();
         let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
-        let mut graph = training_graph(forward, loss, Optimizer::Sgd).unwrap().graph;
+        let mut graph = training_graph(forward, &loss.into(), Optimizer::Sgd).unwrap().graph;
         let gradients: Vec<(String, ValueId)> = graph
             .ops()
             .iter()

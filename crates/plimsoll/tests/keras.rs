@@ -5,7 +5,7 @@
 #[path = "../../import/tests/keras/rule.rs"]
 mod rule;
 
-use plimsoll::data::{Elements, Samples};
+use plimsoll::data::{Elements, Field, FieldKind, Samples, Wanted};
 use plimsoll::import::keras::{self, Keras};
 use plimsoll::memory::Device;
 use plimsoll::{Exchange, Job, Run, Trainer, imported};
@@ -31,37 +31,42 @@ fn files() -> BTreeMap<String, File> {
 }
 
 /// The one batch that `make_files.py` trains on.
-struct OneBatch;
+struct OneBatch {
+    fields: Vec<Field>,
+}
 
 impl Samples for OneBatch {
     fn count(&self) -> usize {
         BATCH
     }
 
-    fn write_input(&self, index: usize, into: Elements<'_>) {
-        match into {
-            Elements::F32(into) => {
-                let units = rule::units("x", BATCH * into.len()).skip(index * into.len());
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    fn write(&self, field: usize, sample: usize, into: Elements<'_>) {
+        match (self.fields[field].kind, into) {
+            (FieldKind::Target, Elements::I32(into)) => {
+                into.fill(rule::classes("y", BATCH).nth(sample).unwrap());
+            }
+            (_, Elements::F32(into)) => {
+                let units = rule::units("x", BATCH * into.len()).skip(sample * into.len());
                 into.iter_mut().zip(units).for_each(|(into, unit)| *into = unit as f32);
             }
-            Elements::I32(into) => {
-                let ids = rule::ids("x", BATCH * into.len()).skip(index * into.len());
+            (_, Elements::I32(into)) => {
+                let ids = rule::ids("x", BATCH * into.len()).skip(sample * into.len());
                 into.iter_mut().zip(ids).for_each(|(into, id)| *into = id);
             }
         }
-    }
-
-    fn write_target(&self, index: usize, into: Elements<'_>) {
-        let Elements::I32(into) = into else { panic!("classes are numbers") };
-        into.fill(rule::classes("y", BATCH).nth(index).unwrap());
     }
 }
 
 /// A trainer that starts where the file does, with what it was compiled with.
 fn trainer(keras: &Keras, micro_batches: usize) -> Trainer {
     let (optimizer, learning_rate) = imported::optimizer(keras.compiled.optimizer.as_ref().unwrap()).unwrap();
-    let loss = imported::loss(keras.compiled.loss.as_ref().unwrap()).unwrap();
-    let job = Job { optimizer, loss, micro_batches, ..Job::new(keras.model.clone(), BATCH).on_threads(2) };
+    let objective = imported::objective(&keras.compiled, &keras.model).unwrap().unwrap();
+    let job =
+        Job { optimizer, objective, micro_batches, ..Job::new(keras.model.clone(), BATCH).on_threads(2) };
     let prepared = job.prepare().unwrap();
     let device = Device::host(prepared.peak());
     let run = Run { steps: 4, learning_rate, seed: 7, poison: true };
@@ -71,7 +76,9 @@ fn trainer(keras: &Keras, micro_batches: usize) -> Trainer {
 }
 
 fn losses(trainer: &mut Trainer, steps: std::ops::RangeInclusive<u64>) -> Vec<f32> {
-    steps.map(|step| trainer.step(step, &OneBatch, &[0, 1, 2, 3]).unwrap().loss).collect()
+    let batch = OneBatch { fields: Wanted::of(&trainer.prepared()[0].training).fields() };
+    let data = trainer.bind(&batch).unwrap();
+    steps.map(|step| trainer.step(step, &data, &[0, 1, 2, 3]).unwrap().loss).collect()
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn model(names: [&str; 3]) -> Model {
 }
 
 fn job(names: [&str; 3]) -> Job {
-    Job { loss: Loss::MeanSquaredError, ..Job::new(model(names), 6).on_threads(1) }
+    Job { objective: Loss::MeanSquaredError.into(), ..Job::new(model(names), 6).on_threads(1) }
 }
 
 fn losses(job: &Job) -> Vec<f32> {

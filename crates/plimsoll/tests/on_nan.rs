@@ -1,6 +1,6 @@
 //! Steps that are skipped: a sample that is not a number changes nothing, and the run goes on as if its step had not been.
 
-use plimsoll::data::{self, Dataset, Elements, Samples, Wanted};
+use plimsoll::data::{self, Dataset, InMemory, Wanted};
 use plimsoll::memory::{Bfc, BfcOptions, Device};
 use plimsoll::model::layer::{BatchNormalization, Dense};
 use plimsoll::model::{Builder, Model, zoo};
@@ -11,27 +11,12 @@ const BATCH: usize = 6;
 const FEATURES: usize = 5;
 
 /// Samples of which one is not a number.
-struct Spoilt(Option<usize>);
-
-impl Samples for Spoilt {
-    fn count(&self) -> usize {
-        60
-    }
-
-    fn write_input(&self, index: usize, into: Elements<'_>) {
-        let Elements::F32(into) = into else { panic!("the model takes floats") };
-        for (feature, x) in into.iter_mut().enumerate() {
-            *x = ((index * FEATURES + feature) as f32 * 12.9898).sin();
-        }
-        if self.0 == Some(index) {
-            into[1] = f32::NAN;
-        }
-    }
-
-    fn write_target(&self, index: usize, into: Elements<'_>) {
-        let Elements::I32(into) = into else { panic!("targets are classes") };
-        into.fill((index % 3) as i32);
-    }
+fn spoilt(which: usize) -> InMemory {
+    const COUNT: usize = 60;
+    let mut features: Vec<f32> = (0..COUNT * FEATURES).map(|i| (i as f32 * 12.9898).sin()).collect();
+    features[which * FEATURES + 1] = f32::NAN;
+    let classes: Vec<i32> = (0..COUNT as i32).map(|i| i % 3).collect();
+    InMemory::new().input("x", [FEATURES], features).unwrap().target("head", [], classes).unwrap()
 }
 
 fn model() -> Model {
@@ -56,8 +41,6 @@ fn samples(step: u64) -> Vec<usize> {
     (0..BATCH).map(|row| (step as usize - 1) * BATCH + row).collect()
 }
 
-const SPOILT: Spoilt = Spoilt(Some(13));
-
 /// Everything that lives across steps, by name.
 fn kept(trainer: &Trainer, job: &Job) -> Vec<(String, Vec<u32>)> {
     let prepared = job.prepare().unwrap();
@@ -81,13 +64,15 @@ fn a_skipped_step_leaves_everything_as_it_was_to_the_bit() {
         let job = job(optimizer, 1, OnNan::Skip);
         let prepared = job.prepare().unwrap();
         let mut trainer = Trainer::new(prepared.clone(), &Device::host(prepared.peak()), run(4)).unwrap();
+        let data = spoilt(13);
+        let data = trainer.bind(&data).unwrap();
         for step in 1..=2 {
-            assert!(!trainer.step(step, &SPOILT, &samples(step)).unwrap().skipped);
+            assert!(!trainer.step(step, &data, &samples(step)).unwrap().skipped);
         }
         let before = kept(&trainer, &job);
-        assert!(trainer.step(3, &SPOILT, &samples(3)).unwrap().skipped);
+        assert!(trainer.step(3, &data, &samples(3)).unwrap().skipped);
         assert_eq!(kept(&trainer, &job), before, "{optimizer}");
-        let after = trainer.step(4, &SPOILT, &samples(4)).unwrap();
+        let after = trainer.step(4, &data, &samples(4)).unwrap();
         assert!(!after.skipped && after.loss.is_finite());
         assert_ne!(kept(&trainer, &job), before);
     }
@@ -100,14 +85,15 @@ fn later_steps_are_those_of_a_run_without_the_skipped_one() {
         for micro_batches in [1, 2] {
             let job = job(optimizer, micro_batches, OnNan::Skip);
             let prepared = job.prepare().unwrap();
-            let train = |steps: [(u64, u64); 3], spoilt: Option<u64>| {
+            let train = |steps: [(u64, u64); 3], skipped: Option<u64>| {
                 let mut trainer =
                     Trainer::new(prepared.clone(), &Device::host(prepared.peak()), run(4)).unwrap();
-                let mut losses = Vec::new();
+                let (data, mut losses) = (spoilt(13), Vec::new());
+                let data = trainer.bind(&data).unwrap();
                 for (step, of) in steps {
-                    losses.push(trainer.step(step, &SPOILT, &samples(of)).unwrap().loss);
-                    if spoilt == Some(step) {
-                        assert!(trainer.step(step + 1, &SPOILT, &samples(3)).unwrap().skipped);
+                    losses.push(trainer.step(step, &data, &samples(of)).unwrap().loss);
+                    if skipped == Some(step) {
+                        assert!(trainer.step(step + 1, &data, &samples(3)).unwrap().skipped);
                     }
                 }
                 losses
@@ -124,7 +110,7 @@ fn later_steps_are_those_of_a_run_without_the_skipped_one() {
 #[test]
 fn runs_count_what_they_skip_at_the_planned_peak_and_stop_if_nobody_asked() {
     let adam = Optimizer::parse("adam").unwrap();
-    let data = || Dataset { name: "spoilt", train: Box::new(Spoilt(Some(7))), test: None };
+    let data = || Dataset::new("spoilt", spoilt(7), None::<InMemory>);
     for micro_batches in [1, 3] {
         let skip = job(adam, micro_batches, OnNan::Skip).prepare().unwrap();
         let mut trainer = Trainer::new(skip.clone(), &Device::host(skip.peak()), run(20)).unwrap();
@@ -142,7 +128,7 @@ fn runs_count_what_they_skip_at_the_planned_peak_and_stop_if_nobody_asked() {
 #[test]
 fn eager_steps_are_skipped_as_planned_ones_are() {
     let adam = Optimizer::parse("adam").unwrap();
-    let data = Dataset { name: "spoilt", train: Box::new(Spoilt(Some(7))), test: None };
+    let data = Dataset::new("spoilt", spoilt(7), None::<InMemory>);
     let prepared = job(adam, 1, OnNan::Skip).prepare().unwrap();
     let mut planned = Vec::new();
     let mut trainer = Trainer::new(prepared.clone(), &Device::host(prepared.peak()), run(12)).unwrap();

@@ -131,7 +131,7 @@ fn what_a_file_says_twice_must_agree() {
         ("kernels is cpu, 1 threads, here it is cpu, 2 threads", &|file| file.threads = 2),
         ("evaluation", &|file| file.evaluation.rows = usize::MAX),
         ("budget", &|file| file.budget = Bytes(file.peak.0 - 1)),
-        ("another model", &|file| file.loss = "mean_squared_error".to_string()),
+        ("another model", &|file| file.objective.heads[0].loss = plimsoll::train::Loss::MeanSquaredError),
         ("another model", &|file| file.optimizer = plimsoll::train::Optimizer::Sgd),
     ];
     for (piece, change) in cases {

@@ -165,7 +165,7 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
     let (mut fitted, mut repeated, mut refused, mut missed) = (0, 0, 0, 0);
     for number in 0..GRAPHS {
         let optimizer = Optimizer::DEFAULTS[dice.below(Optimizer::DEFAULTS.len())];
-        let training = training_graph(forward(&mut dice), Loss::MeanSquaredError, optimizer).unwrap();
+        let training = training_graph(forward(&mut dice), &Loss::MeanSquaredError.into(), optimizer).unwrap();
         let graph = &training.graph;
         let options = Options { in_place: dice.below(4) > 0, update_when_ready: dice.below(4) > 0 };
         let residents = Residents::default();

@@ -96,7 +96,7 @@ fn a_planned_run_records_what_its_plan_predicts() {
             .collect();
         assert_eq!(steps, [1, 2, 3, 4]);
         let plain = planned(&prepared, None, STEPS);
-        assert_eq!(plain.loss.to_bits(), outcome.loss.to_bits(), "recording changes no number");
+        assert_eq!(plain.last.loss.to_bits(), outcome.last.loss.to_bits(), "recording changes no number");
     }
 }
 
@@ -153,7 +153,7 @@ fn an_eager_run_records_its_pool() {
     assert_eq!(summarize(&trace).floor, pool.peak_in_use);
     assert_eq!((trace.about.allocator.as_str(), trace.about.limit), ("bfc", Some(Bytes::mib(64))));
     let plain = eager(&prepared, Bytes::mib(64), None).unwrap();
-    assert_eq!(plain.loss.to_bits(), outcome.loss.to_bits());
+    assert_eq!(plain.last.loss.to_bits(), outcome.last.loss.to_bits());
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! No op of its own is needed: gradient descent with the learning rate `-weight` is an accumulation.
 
 use crate::training::differentiated;
-use crate::{Gate, Loss, TrainError, TrainingGraph};
+use crate::{Gate, Objective, TrainError, TrainingGraph};
 use plimsoll_graph::op::Update;
 use plimsoll_graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 
@@ -27,8 +27,8 @@ pub struct ApplyingGraph {
 
 /// Adds a loss, gradients and their accumulation to a forward graph. The caller writes *minus* the weight of the part to
 /// `learning_rate`, and zeros to the accumulators before the first part. Moving averages are updated by every part.
-pub fn accumulating_graph(forward: Graph, loss: Loss) -> Result<TrainingGraph, TrainError> {
-    let (mut training, gradients) = differentiated(forward, loss)?;
+pub fn accumulating_graph(forward: Graph, objective: &Objective) -> Result<TrainingGraph, TrainError> {
+    let (mut training, gradients) = differentiated(forward, objective)?;
     let (weight, step) = (training.learning_rate, training.step);
     let prefix = prefix(&training.graph);
     for (parameter, gradient) in gradients {
@@ -88,7 +88,7 @@ fn add_accumulator(graph: &mut Graph, parameter: ValueId, prefix: &str) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Optimizer, training_graph};
+    use crate::{Loss, Optimizer, training_graph};
     use plimsoll_graph::op::{BiasAdd, MatMul};
     use plimsoll_graph::verify;
 
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn both_graphs_verify_and_name_the_same_values() {
         for optimizer in Optimizer::DEFAULTS {
-            let whole = training_graph(forward(8), Loss::MeanSquaredError, optimizer).unwrap();
-            let part = accumulating_graph(forward(3), Loss::MeanSquaredError).unwrap();
+            let whole = training_graph(forward(8), &Loss::MeanSquaredError.into(), optimizer).unwrap();
+            let part = accumulating_graph(forward(3), &Loss::MeanSquaredError.into()).unwrap();
             let apply = applying_graph(&whole).unwrap();
             verify(&part.graph).unwrap();
             verify(&apply.graph).unwrap();

@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn every_update_of_a_step_has_the_same_gate() {
         for optimizer in Optimizer::DEFAULTS {
-            let plain = training_graph(forward(4), Loss::MeanSquaredError, optimizer).unwrap();
+            let plain = training_graph(forward(4), &Loss::MeanSquaredError.into(), optimizer).unwrap();
             assert!(plain.gate.is_none() && gates(&plain.graph).iter().all(|gated| !gated));
             let training = gated(&plain).unwrap();
             verify(&training.graph).unwrap();
@@ -190,8 +190,9 @@ mod tests {
     #[test]
     fn parts_gate_what_they_remember_and_the_sums_gate_what_is_learned() {
         let adam = Optimizer::parse("adam").unwrap();
-        let whole = gated(&training_graph(forward(4), Loss::MeanSquaredError, adam).unwrap()).unwrap();
-        let part = gated(&accumulating_graph(forward(2), Loss::MeanSquaredError).unwrap()).unwrap();
+        let whole =
+            gated(&training_graph(forward(4), &Loss::MeanSquaredError.into(), adam).unwrap()).unwrap();
+        let part = gated(&accumulating_graph(forward(2), &Loss::MeanSquaredError.into()).unwrap()).unwrap();
         verify(&part.graph).unwrap();
         assert_eq!(part.gate.unwrap().updates, None);
         for op in part.graph.ops().iter().filter(|op| !op.kind.updates().is_empty()) {

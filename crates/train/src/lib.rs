@@ -5,16 +5,22 @@
 //! everything a step needs is seen by the plan.
 
 mod accumulation;
+mod evaluation;
 mod gate;
 mod gradient;
+mod head;
 mod loss;
+mod objective;
 mod optimizer;
 mod training;
 
 pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};
+pub use evaluation::{EvaluationGraph, evaluation_graph};
 pub use gate::{Gate, gated, gated_updates};
 pub use gradient::differentiate;
+pub use head::HeadValues;
 pub use loss::Loss;
+pub use objective::{Head, Objective};
 pub use optimizer::Optimizer;
 pub use training::{TrainingGraph, training_graph};
 
@@ -38,11 +44,41 @@ pub enum TrainError {
         /// The op's name.
         op: &'static str,
     },
-    /// The forward graph lists no output, so there are no predictions.
+    /// The forward graph lists no output, or no output has a loss.
     #[error("the graph has no output to compare with targets")]
     NoOutput,
+    /// A loss for an output that is not there.
+    #[error("there is no output {position} (`{name}`): the graph has {outputs}, counted from 0")]
+    MissingOutput {
+        /// What it is called.
+        name: String,
+        /// Its position.
+        position: usize,
+        /// How many there are.
+        outputs: usize,
+    },
+    /// Two losses for one output, or two outputs of one name.
+    #[error("the output `{name}` has two losses")]
+    TwoLosses {
+        /// What it is called.
+        name: String,
+    },
+    /// A loss that counts for no number.
+    #[error("the loss of `{name}` has the weight {weight}")]
+    Weight {
+        /// The output.
+        name: String,
+        /// How much it was to count.
+        weight: f32,
+    },
+    /// Sample weights for predictions that are not one row for each sample.
+    #[error("the predictions of `{name}` have no axis besides the samples, so samples cannot have weights")]
+    NoSamples {
+        /// The output.
+        name: String,
+    },
     /// The forward graph has no input that examples could be written to.
-    #[error("the graph has no input called `x`")]
+    #[error("the graph has no input for samples")]
     NoInput,
     /// There is nothing to learn.
     #[error("the graph has no parameters")]
@@ -50,10 +86,7 @@ pub enum TrainError {
     /// The predictions have no axis that could be classes or features.
     #[error("the predictions are a scalar")]
     ScalarPredictions,
-    /// A parameter that the loss does not depend on.
-    #[error("the loss does not depend on the parameter `{name}`")]
-    UnusedParameter {
-        /// The parameter's name.
-        name: String,
-    },
+    /// No parameter that the loss depends on.
+    #[error("the loss depends on none of the parameters")]
+    NothingLearned,
 }

@@ -1,11 +1,10 @@
 //! Losses: from predictions to the one number that training makes small.
 //!
-//! In: a graph and its predictions. Out: the same graph with an input for the targets and the ops down to the scalar mean. Names and
-//! arithmetic are Keras's.
+//! In: predictions and targets. Out: the ops that compare them. Names and arithmetic are Keras's.
 
 use crate::TrainError;
-use plimsoll_graph::op::{Accuracy, Binary, CrossEntropy, Reduce, Reduction, Targets, Unary};
-use plimsoll_graph::{Graph, OpKind, Shape, ShapeError, Site, TensorType, ValueId};
+use plimsoll_graph::op::{Accuracy, Binary, CrossEntropy, Targets, Unary};
+use plimsoll_graph::{Graph, Shape, ShapeError, Site, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -39,17 +38,6 @@ pub enum Loss {
     },
 }
 
-/// What a loss adds to a graph.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LossValues {
-    /// The truth, which the caller writes before each step.
-    pub(crate) targets: ValueId,
-    /// The mean loss, a scalar.
-    pub(crate) loss: ValueId,
-    /// The share of right predictions, where that makes sense.
-    pub(crate) accuracy: Option<ValueId>,
-}
-
 impl Loss {
     /// The loss of that name: a Keras name or short name, for cross-entropies possibly followed by `(from_logits=True)`, for
     /// `huber` by `(delta=...)`.
@@ -68,9 +56,11 @@ impl Loss {
             "sparse_categorical_crossentropy" => {
                 Some(Self::SparseCategoricalCrossEntropy { from_logits: from_logits? })
             }
-            "binary_crossentropy" => Some(Self::BinaryCrossEntropy { from_logits: from_logits? }),
-            "mean_squared_error" | "mse" if argument.is_none() => Some(Self::MeanSquaredError),
-            "mean_absolute_error" | "mae" if argument.is_none() => Some(Self::MeanAbsoluteError),
+            "binary_crossentropy" | "bce" | "BCE" => {
+                Some(Self::BinaryCrossEntropy { from_logits: from_logits? })
+            }
+            "mean_squared_error" | "mse" | "MSE" if argument.is_none() => Some(Self::MeanSquaredError),
+            "mean_absolute_error" | "mae" | "MAE" if argument.is_none() => Some(Self::MeanAbsoluteError),
             "huber" => match argument {
                 None => Some(Self::Huber { delta: 1.0 }),
                 Some(("delta", delta)) => {
@@ -106,33 +96,37 @@ impl Loss {
         }
     }
 
-    /// Appends the loss of these predictions.
-    pub(crate) fn add_to(self, graph: &mut Graph, predictions: ValueId) -> Result<LossValues, TrainError> {
-        let targets = self.targets(graph.tensor(predictions))?;
-        let targets = graph.add_input(graph.free_name("targets"), targets)?;
-        let layer = graph.add_layer("loss");
-        let mut add = |kind: OpKind, inputs: &[ValueId]| -> Result<ValueId, ShapeError> {
-            graph.add_single(kind, inputs, Site::forward(layer))
-        };
-        let each = match self.cross_entropy() {
-            Some(op) => add(op.into(), &[predictions, targets])?,
+    /// Appends the losses of these predictions: one for each row of a cross-entropy, one for each element of a distance.
+    pub(crate) fn add_each(
+        self,
+        graph: &mut Graph,
+        predictions: ValueId,
+        targets: ValueId,
+        site: Site,
+    ) -> Result<ValueId, ShapeError> {
+        match self.cross_entropy() {
+            Some(op) => graph.add_single(op.into(), &[predictions, targets], site),
             None => {
-                let difference = add(Binary::Subtract.into(), &[predictions, targets])?;
-                add(self.distance().into(), &[difference])?
+                let difference = graph.add_single(Binary::Subtract.into(), &[predictions, targets], site)?;
+                graph.add_single(self.distance().into(), &[difference], site)
             }
-        };
-        let accuracy = self.cross_entropy().map(|op| add(Accuracy(op).into(), &[predictions, targets]));
-        let accuracy = accuracy.transpose()?;
-        let mean = Reduce::all(Reduction::Mean, graph.tensor(each).shape.rank());
-        let loss = graph.add_single(mean.into(), &[each], Site::forward(layer))?;
-        graph.rename(loss, "loss");
-        if let Some(accuracy) = accuracy {
-            graph.rename(accuracy, "accuracy");
         }
-        Ok(LossValues { targets, loss, accuracy })
     }
 
-    fn cross_entropy(self) -> Option<CrossEntropy> {
+    /// Appends the share of right predictions, where that makes sense.
+    pub(crate) fn add_accuracy(
+        self,
+        graph: &mut Graph,
+        predictions: ValueId,
+        targets: ValueId,
+        site: Site,
+    ) -> Result<Option<ValueId>, ShapeError> {
+        let add = |op| graph.add_single(Accuracy(op).into(), &[predictions, targets], site);
+        self.cross_entropy().map(add).transpose()
+    }
+
+    /// What its targets look like and whether predictions are logits, if it is a cross-entropy.
+    pub fn cross_entropy(self) -> Option<CrossEntropy> {
         let (targets, from_logits) = match self {
             Self::CategoricalCrossEntropy { from_logits } => (Targets::Categorical, from_logits),
             Self::SparseCategoricalCrossEntropy { from_logits } => (Targets::Sparse, from_logits),

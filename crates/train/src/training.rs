@@ -1,33 +1,32 @@
 //! The training graph: everything one step does.
 //!
-//! In: the forward graph of a model, whose first output are the predictions and whose input is called `x`.
-//! Out: the same graph with the loss, the gradients of all parameters and their updates.
-//! Invariant: every parameter is updated exactly once.
+//! In: the forward graph of a model and an objective: which of its outputs are trained, and towards what.
+//! Out: the same graph with the losses, the gradients of the parameters and their updates.
+//! Invariant: every parameter that the loss depends on is updated exactly once. The others stay as they are, as in Keras.
 
-use crate::{Gate, Loss, Optimizer, TrainError, differentiate};
-use plimsoll_graph::{Graph, Init, Phase, Role, Site, TensorType, ValueId};
+use crate::head::{Purpose, add_losses};
+use crate::{Gate, HeadValues, Objective, Optimizer, TrainError, differentiate};
+use plimsoll_graph::{Graph, Init, Phase, Role, Shape, Site, TensorType, ValueId};
 
 /// A graph that trains, and the values a training loop deals with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingGraph {
-    /// Everything one step does; its outputs are the loss and, if there is one, the accuracy.
+    /// Everything one step does; its outputs are the total loss, and the loss and the accuracy of each head.
     pub graph: Graph,
-    /// The examples: the input `x`.
-    pub input: ValueId,
-    /// The truth about them: the input `targets`.
-    pub targets: ValueId,
+    /// The samples: all inputs of the model.
+    pub inputs: Vec<ValueId>,
+    /// Each output that is trained.
+    pub heads: Vec<HeadValues>,
     /// The number of the step, counted from 1: the input `step`, `i32[]`.
     pub step: ValueId,
     /// The input `learning_rate`, `f32[]`.
     pub learning_rate: ValueId,
-    /// What the model says; not kept after the step.
-    pub predictions: ValueId,
-    /// The mean loss of the batch.
+    /// The mean loss of the batch: of the only head, or the weighted sum over the heads.
     pub loss: ValueId,
-    /// The share of right predictions, for cross-entropy losses.
-    pub accuracy: Option<ValueId>,
     /// What says whether the updates of a step happened, if they can be skipped.
     pub gate: Option<Gate>,
+    /// Parameters that the loss does not depend on; they stay as they are.
+    pub idle: Vec<ValueId>,
 }
 
 impl TrainingGraph {
@@ -39,21 +38,24 @@ impl TrainingGraph {
         let now = |id: ValueId| values[id.index()].expect("a step needs this value");
         Self {
             graph,
-            input: now(self.input),
-            targets: now(self.targets),
+            inputs: self.inputs.iter().copied().map(now).collect(),
+            heads: self.heads.iter().map(|head| head.rewritten(&now)).collect(),
             step: now(self.step),
             learning_rate: now(self.learning_rate),
-            predictions: now(self.predictions),
             loss: now(self.loss),
-            accuracy: self.accuracy.map(now),
             gate: self.gate.map(|gate| Gate { finite: now(gate.finite), updates: gate.updates.map(now) }),
+            idle: self.idle.iter().filter_map(|id| values[id.index()]).collect(),
         }
     }
 }
 
 /// Adds a loss, gradients and updates to a forward graph.
-pub fn training_graph(forward: Graph, loss: Loss, optimizer: Optimizer) -> Result<TrainingGraph, TrainError> {
-    let (mut training, gradients) = differentiated(forward, loss)?;
+pub fn training_graph(
+    forward: Graph,
+    objective: &Objective,
+    optimizer: Optimizer,
+) -> Result<TrainingGraph, TrainError> {
+    let (mut training, gradients) = differentiated(forward, objective)?;
     let (learning_rate, step) = (training.learning_rate, training.step);
     let names = optimizer.slots().iter().map(|slot| optimizer.slot_name(slot));
     let prefixes: Vec<String> = names.map(|name| training.graph.free_prefix(&name)).collect();
@@ -64,14 +66,14 @@ pub fn training_graph(forward: Graph, loss: Loss, optimizer: Optimizer) -> Resul
     Ok(training)
 }
 
-/// Adds a loss and gradients to a forward graph; gives each parameter with its gradient.
+/// Adds losses and gradients to a forward graph; gives each parameter that is trained with its gradient.
 pub(crate) fn differentiated(
     forward: Graph,
-    loss: Loss,
+    objective: &Objective,
 ) -> Result<(TrainingGraph, Vec<(ValueId, ValueId)>), TrainError> {
     let mut graph = forward;
-    let predictions = *graph.take_outputs().first().ok_or(TrainError::NoOutput)?;
-    let input = graph.inputs().find(|&id| graph.value(id).name == "x").ok_or(TrainError::NoInput)?;
+    let outputs = graph.take_outputs();
+    let inputs = sample_inputs(&graph)?;
     let parameters: Vec<ValueId> =
         graph.persistents().filter(|&id| graph.value(id).role == Role::Parameter).collect();
     if parameters.is_empty() {
@@ -79,30 +81,52 @@ pub(crate) fn differentiated(
     }
     let step = step_input(&mut graph)?;
     let learning_rate = graph.add_input(graph.free_name("learning_rate"), TensorType::f32([]))?;
-    let added = loss.add_to(&mut graph, predictions)?;
-    graph.add_output(added.loss);
-    added.accuracy.into_iter().for_each(|accuracy| graph.add_output(accuracy));
-    let mut gradients = Vec::with_capacity(parameters.len());
-    let found = differentiate(&mut graph, added.loss, &parameters)?;
-    for (&parameter, gradient) in parameters.iter().zip(found) {
-        let unused = || TrainError::UnusedParameter { name: graph.value(parameter).name.clone() };
-        gradients.push((parameter, gradient.ok_or_else(unused)?));
+    let (heads, loss) = add_losses(&mut graph, &outputs, objective, Purpose::Training)?;
+    add_scalars(&mut graph, loss, &heads);
+    let found = differentiate(&mut graph, loss, &parameters)?;
+    let (mut gradients, mut idle) = (Vec::with_capacity(parameters.len()), Vec::new());
+    for (parameter, gradient) in parameters.into_iter().zip(found) {
+        match gradient {
+            Some(gradient) => gradients.push((parameter, gradient)),
+            None => idle.push(parameter),
+        }
     }
-    let (targets, loss, accuracy) = (added.targets, added.loss, added.accuracy);
-    let gate = None;
-    let training =
-        TrainingGraph { graph, input, targets, step, learning_rate, predictions, loss, accuracy, gate };
-    Ok((training, gradients))
+    if gradients.is_empty() {
+        return Err(TrainError::NothingLearned);
+    }
+    Ok((TrainingGraph { graph, inputs, heads, step, learning_rate, loss, gate: None, idle }, gradients))
+}
+
+/// The inputs of a forward graph that samples are written to: all but the number of the step.
+pub(crate) fn sample_inputs(graph: &Graph) -> Result<Vec<ValueId>, TrainError> {
+    let inputs: Vec<ValueId> = graph.inputs().filter(|&id| !is_step(graph, id)).collect();
+    match inputs.iter().all(|&id| graph.tensor(id).shape != Shape::scalar()) && !inputs.is_empty() {
+        true => Ok(inputs),
+        false => Err(TrainError::NoInput),
+    }
+}
+
+/// Lets the caller read the total and what each head says; the loss of an only head may be the total.
+pub(crate) fn add_scalars(graph: &mut Graph, total: ValueId, heads: &[HeadValues]) {
+    graph.add_output(total);
+    for head in heads {
+        let loss = Some(head.loss).filter(|&loss| loss != total);
+        loss.into_iter().chain(head.accuracy).for_each(|value| graph.add_output(value));
+    }
+}
+
+/// Whether a value is the counter of steps, which has no samples.
+fn is_step(graph: &Graph, id: ValueId) -> bool {
+    *graph.tensor(id) == TensorType::i32([])
 }
 
 /// The number of the step: the one dropout already reads, or a new input. It is the only integer a forward pass reads that is not one
 /// a sample.
 fn step_input(graph: &mut Graph) -> Result<ValueId, TrainError> {
-    let wanted = TensorType::i32([]);
-    let found = graph.inputs().find(|&id| *graph.tensor(id) == wanted);
+    let found = graph.inputs().find(|&id| is_step(graph, id));
     match found {
         Some(step) => Ok(step),
-        None => Ok(graph.add_input(graph.free_name("step"), wanted)?),
+        None => Ok(graph.add_input(graph.free_name("step"), TensorType::i32([]))?),
     }
 }
 
@@ -129,6 +153,7 @@ fn add_update(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Head, Loss};
     use plimsoll_graph::op::{BiasAdd, Binary, Dropout, Reduce, Reduction, Reshape, Unary};
     use plimsoll_graph::{OpKind, Source, text, verify};
 
@@ -137,7 +162,7 @@ mod tests {
         let [batch, features] = graph.tensor(x).shape.extents().try_into().unwrap();
         let layer = graph.add_layer(name);
         let mut parameter = |what: &str, shape: &[usize]| {
-            let tensor = TensorType::f32(plimsoll_graph::Shape::new(shape));
+            let tensor = TensorType::f32(Shape::new(shape));
             let name = format!("{name}/{what}");
             graph.add_persistent(name, tensor, Role::Parameter, Init::Uniform(0.1), Some(layer)).unwrap()
         };
@@ -162,6 +187,61 @@ mod tests {
         graph
     }
 
+    /// Two inputs, two heads of their own parameters, and one they share.
+    fn forked() -> Graph {
+        let mut graph = Graph::new("fork");
+        let left = graph.add_input("left", TensorType::f32([4, 5])).unwrap();
+        let right = graph.add_input("right", TensorType::f32([4, 5])).unwrap();
+        let layer = graph.add_layer("add");
+        let sum = graph.add_single(Binary::Add.into(), &[left, right], Site::forward(layer)).unwrap();
+        let shared = dense(&mut graph, sum, "shared", 6);
+        let class = dense(&mut graph, shared, "class", 3);
+        let age = dense(&mut graph, shared, "age", 1);
+        graph.add_output(class);
+        graph.add_output(age);
+        graph
+    }
+
+    fn two_heads() -> Objective {
+        let age = Head { sample_weights: true, ..Head::new(1, "age", Loss::MeanSquaredError).weighted(0.5) };
+        Objective { heads: vec![Head::new(0, "class", LOGITS), age] }
+    }
+
+    #[test]
+    fn every_input_and_every_head_is_told() {
+        let training = training_graph(forked(), &two_heads(), Optimizer::Sgd).unwrap();
+        verify(&training.graph).unwrap();
+        assert_eq!(text::parse(&text::print(&training.graph)).unwrap(), training.graph);
+        let name = |id: ValueId| training.graph.value(id).name.as_str();
+        assert_eq!(training.inputs.iter().map(|&id| name(id)).collect::<Vec<_>>(), ["left", "right"]);
+        let [class, age] = &training.heads[..] else { panic!("it has two heads") };
+        assert_eq!([name(class.targets), name(age.targets)], ["targets/class", "targets/age"]);
+        assert_eq!((class.sample_weights, name(age.sample_weights.unwrap())), (None, "sample_weight/age"));
+        assert_eq!(
+            [name(class.loss), name(age.loss), name(training.loss)],
+            ["loss/class", "loss/age", "loss"]
+        );
+        assert_eq!((class.accuracy.map(name), age.accuracy), (Some("accuracy/class"), None));
+        assert!(training.idle.is_empty());
+        let written = training.inputs.iter().copied().chain([training.step, training.learning_rate]);
+        let heads = training.heads.iter().flat_map(|head| [Some(head.targets), head.sample_weights]);
+        let mut written: Vec<ValueId> = written.chain(heads.flatten()).collect();
+        written.sort_unstable();
+        assert_eq!(written, training.graph.inputs().collect::<Vec<_>>(), "no input is forgotten");
+    }
+
+    #[test]
+    fn an_output_without_a_loss_leaves_its_parameters_alone() {
+        let one = Objective { heads: vec![Head::new(1, "age", Loss::MeanSquaredError)] };
+        let training = training_graph(forked(), &one, Optimizer::Sgd).unwrap();
+        verify(&training.graph).unwrap();
+        let name = |id: &ValueId| training.graph.value(*id).name.as_str();
+        assert_eq!(training.idle.iter().map(name).collect::<Vec<_>>(), ["class/kernel", "class/bias"]);
+        let updates = training.graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_)));
+        let updated: Vec<&str> = updates.map(|op| name(&op.inputs[0])).collect();
+        assert!(!updated.iter().any(|name| name.starts_with("class")), "{updated:?}");
+    }
+
     const LOGITS: Loss = Loss::SparseCategoricalCrossEntropy { from_logits: true };
 
     const ALL_LOSSES: [&str; 6] = [
@@ -178,7 +258,7 @@ mod tests {
         for optimizer in Optimizer::DEFAULTS {
             for loss in ALL_LOSSES {
                 let loss = Loss::parse(loss).unwrap();
-                let training = training_graph(perceptron(), loss, optimizer).unwrap();
+                let training = training_graph(perceptron(), &loss.into(), optimizer).unwrap();
                 verify(&training.graph).unwrap();
                 assert_eq!(text::parse(&text::print(&training.graph)).unwrap(), training.graph);
                 assert_eq!(training.graph.tensor(training.loss), &TensorType::f32([]));
@@ -189,7 +269,7 @@ mod tests {
     #[test]
     fn every_parameter_is_updated_exactly_once() {
         for optimizer in Optimizer::DEFAULTS {
-            let training = training_graph(perceptron(), LOGITS, optimizer).unwrap();
+            let training = training_graph(perceptron(), &LOGITS.into(), optimizer).unwrap();
             let graph = &training.graph;
             let updates: Vec<_> =
                 graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_))).collect();
@@ -207,15 +287,17 @@ mod tests {
     #[test]
     fn the_values_a_training_loop_deals_with_have_their_names() {
         let optimizer = Optimizer::parse("adam").unwrap();
-        let training = training_graph(perceptron(), LOGITS, optimizer).unwrap();
+        let training = training_graph(perceptron(), &LOGITS.into(), optimizer).unwrap();
         let name = |id: ValueId| training.graph.value(id).name.as_str();
-        assert_eq!(name(training.input), "x");
-        assert_eq!(name(training.targets), "targets");
+        assert_eq!(training.inputs.iter().map(|&id| name(id)).collect::<Vec<_>>(), ["x"]);
+        let [head] = &training.heads[..] else { panic!("it has one head") };
+        assert_eq!(name(head.targets), "targets");
+        assert_eq!(head.loss, training.loss);
         assert_eq!(name(training.step), "step");
         assert_eq!(name(training.learning_rate), "learning_rate");
         assert_eq!(name(training.loss), "loss");
-        assert_eq!(name(training.accuracy.unwrap()), "accuracy");
-        assert_eq!(training.graph.outputs(), [training.loss, training.accuracy.unwrap()]);
+        assert_eq!(name(head.accuracy.unwrap()), "accuracy");
+        assert_eq!(training.graph.outputs(), [training.loss, head.accuracy.unwrap()]);
         let slot = training.graph.find("adam/v/head/kernel").unwrap();
         assert_eq!(training.graph.value(slot).role, Role::OptimizerState);
         assert_eq!(training.graph.value(slot).source, Source::Persistent(Init::Constant(0.0)));
@@ -231,10 +313,10 @@ mod tests {
         let dropout = Dropout { rate: 0.5, seed: 1 };
         let dropped = graph.add_single(dropout.into(), &[logits, step], Site::forward(layer)).unwrap();
         graph.add_output(dropped);
-        let training = training_graph(graph, LOGITS, Optimizer::Sgd).unwrap();
+        let training = training_graph(graph, &LOGITS.into(), Optimizer::Sgd).unwrap();
         verify(&training.graph).unwrap();
         assert_eq!(training.step, step);
-        assert_eq!(training.predictions, dropped);
+        assert_eq!(training.heads[0].predictions, dropped);
     }
 
     #[test]
@@ -246,9 +328,9 @@ mod tests {
             graph.add_input(name, TensorType::f32([4])).unwrap();
         }
         let adam = Optimizer::parse("adam").unwrap();
-        let training = training_graph(graph, LOGITS, adam).unwrap();
+        let training = training_graph(graph, &LOGITS.into(), adam).unwrap();
         verify(&training.graph).unwrap();
-        assert_eq!(training.graph.value(training.targets).name, "targets_2");
+        assert_eq!(training.graph.value(training.heads[0].targets).name, "targets_2");
         for name in ["adam/m_2/head/kernel", "adam/v/head/kernel"] {
             let slot = training.graph.find(name).unwrap();
             assert_eq!(training.graph.value(slot).role, Role::OptimizerState, "{name}");
@@ -257,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_trained_is_an_error() {
-        let train = |graph: Graph| training_graph(graph, LOGITS, Optimizer::Sgd).unwrap_err();
+        let train = |graph: Graph| training_graph(graph, &LOGITS.into(), Optimizer::Sgd).unwrap_err();
         let mut graph = perceptron();
         graph.take_outputs();
         assert_eq!(train(graph), TrainError::NoOutput);
@@ -268,14 +350,8 @@ mod tests {
         assert_eq!(train(graph), TrainError::NoParameters);
 
         let mut graph = perceptron();
-        let x = graph.find("x").unwrap();
-        graph.rename(x, "image");
+        graph.add_input("scalar", TensorType::f32([])).unwrap();
         assert_eq!(train(graph), TrainError::NoInput);
-
-        let mut graph = perceptron();
-        let idle = TensorType::f32([2]);
-        graph.add_persistent("idle", idle, Role::Parameter, Init::Constant(0.0), None).unwrap();
-        assert_eq!(train(graph), TrainError::UnusedParameter { name: "idle".to_string() });
 
         let mut graph = perceptron();
         let logits = graph.take_outputs()[0];

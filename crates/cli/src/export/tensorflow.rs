@@ -2,8 +2,7 @@
 
 use crate::failure::Failure;
 use plimsoll::tensorflow::{Allow, Recipe, RecipeFile, ScriptError, Setup, script, search};
-use plimsoll::train::Loss;
-use plimsoll::{JobError, PlanFile, specification};
+use plimsoll::{JobError, PlanFile, RequestError, specification};
 use std::path::Path;
 
 /// The script for a plan on disk, Plimsoll's own or TensorFlow's.
@@ -38,7 +37,7 @@ fn translated(path: &Path) -> Result<RecipeFile, Failure> {
     let model = specification::find(&plan.model)?;
     let equal = |parts: &usize| plan.batch.is_multiple_of(*parts);
     let accumulate = (plan.micro_batches.max(1)..=plan.batch).find(equal).unwrap_or(1) as u32;
-    let loss = Loss::parse(&plan.loss).unwrap_or(Setup::default().loss);
+    let loss = plan.objective.only_loss(model.outputs.len()).ok_or(RequestError::SeveralLosses)?;
     let setup = Setup { loss, optimizer: plan.optimizer, accumulate, ..Setup::default() };
     let written = Recipe { batch: plan.batch, setup, growth: true };
     let found = search(

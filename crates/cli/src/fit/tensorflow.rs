@@ -48,7 +48,7 @@ fn written(arguments: &Fit, job: &Job) -> Result<Recipe, Failure> {
     if arguments.step.micro_batches.is_some() {
         return usage("--micro-batches says nothing about TensorFlow", "say --accumulate instead");
     }
-    let setup = arguments.foreign.setup(job);
+    let setup = arguments.foreign.setup(job)?;
     if job.batch == 0 || !job.batch.is_multiple_of(setup.accumulate as usize) {
         let message = format!("a batch of {} cannot be cut into {} equal parts", job.batch, setup.accumulate);
         return usage(&message, "Keras adds up the gradients of equal steps only");

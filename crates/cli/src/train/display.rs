@@ -46,9 +46,7 @@ impl Display {
     }
 
     fn step(&self, progress: Progress) {
-        let accuracy =
-            progress.accuracy.map_or(String::new(), |share| format!(" · accuracy {:.1} %", 100.0 * share));
-        let message = format!("loss {:.4}{accuracy}", progress.loss);
+        let message = message(&progress);
         if self.plain && (progress.step.is_multiple_of(self.every) || progress.step == progress.steps) {
             eprintln!("step {}/{} · {message}", progress.step, progress.steps);
         }
@@ -69,4 +67,16 @@ impl Display {
     fn tell(&self, line: &str) {
         self.bar.suspend(|| eprintln!("{line}"));
     }
+}
+
+/// The loss, and the accuracy of each output that has classes.
+fn message(progress: &Progress) -> String {
+    let mut message = format!("loss {:.4}", progress.loss);
+    let alone = progress.heads.len() == 1;
+    for head in &progress.heads {
+        let Some(share) = head.accuracy else { continue };
+        let of = if alone { String::new() } else { format!(" of {}", head.output) };
+        message += &format!(" · accuracy{of} {:.1} %", 100.0 * share);
+    }
+    message
 }

@@ -27,7 +27,7 @@ fn graph(length: usize) -> TrainingGraph {
     let logits = graph.add_single(MatMul::default().into(), &[mean, kernel], Site::forward(layer)).unwrap();
     graph.add_output(logits);
     let loss = Loss::SparseCategoricalCrossEntropy { from_logits: true };
-    training_graph(graph, loss, Optimizer::Sgd).unwrap()
+    training_graph(graph, &loss.into(), Optimizer::Sgd).unwrap()
 }
 
 struct Fragmented {

@@ -21,7 +21,7 @@ pub fn bfc(growth: bool) -> MakeAllocator {
 pub fn training(spec: &str, batch: usize, optimizer: &str) -> TrainingGraph {
     let forward = zoo::find(spec).unwrap().lower(batch, Mode::Training).unwrap();
     let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
-    training_graph(forward, loss, Optimizer::parse(optimizer).unwrap()).unwrap()
+    training_graph(forward, &loss.into(), Optimizer::parse(optimizer).unwrap()).unwrap()
 }
 
 /// Its proved plan.
@@ -114,8 +114,8 @@ fn integers(training: &TrainingGraph, id: ValueId, step: i32, into: &mut [i32]) 
     let graph = &training.graph;
     let tables = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Embedding(_)));
     let rows = tables.map(|op| graph.tensor(op.inputs[0]).shape[0]).min().unwrap_or(2);
-    let classes = graph.tensor(training.predictions).shape.last();
-    let limit = if id == training.targets { classes } else { rows };
+    let classes = graph.tensor(training.heads[0].predictions).shape.last();
+    let limit = if id == training.heads[0].targets { classes } else { rows };
     let mut random = Philox::new(step as u64, u64::from(id.0));
     into.iter_mut().for_each(|x| {
         *x = if id == training.step { step } else { (random.next_u32() as usize % limit) as i32 };

@@ -125,7 +125,7 @@ impl<'a> Assembly<'a> {
     ) -> Result<NodeRef, KerasError> {
         let fields = self.fields(layer, scope);
         let (shape, element) = input::read(&fields, layer.name, self.size)?;
-        Ok(self.push_input(shape, element))
+        Ok(self.push_input(layer.name, shape, element))
     }
 
     /// Adds an input whose shape, with the batch, only the first layer or the model knows.
@@ -135,7 +135,7 @@ impl<'a> Assembly<'a> {
         name: &str,
     ) -> Result<NodeRef, KerasError> {
         let shape = input::sample_shape(shape, name, self.size)?;
-        Ok(self.push_input(shape, ElementType::F32))
+        Ok(self.push_input(name, shape, ElementType::F32))
     }
 
     /// The names of layers in files, in the order of a model's list.
@@ -149,14 +149,17 @@ impl<'a> Assembly<'a> {
     }
 
     /// Inputs that only tables of vectors read hold ids, whatever type Keras writes for them.
-    pub(super) fn finish(mut self, outputs: Vec<NodeRef>) -> (Model, Vec<Place>) {
-        self.model.outputs = outputs;
+    pub(super) fn finish(mut self, outputs: Vec<(String, NodeRef)>) -> (Model, Vec<Place>) {
+        self.model.set_outputs(outputs.iter().map(|(name, from)| (name.as_str(), *from)));
         for position in 0..self.model.inputs.len() {
             let reference = NodeRef::Input(position);
             let mut readers = self.model.nodes.iter().filter(|node| node.inputs.contains(&reference));
             let first = readers.next();
             let ids = |node: &Node| matches!(node.layer, Layer::Embedding(_));
-            if first.is_some_and(ids) && readers.all(ids) && !self.model.outputs.contains(&reference) {
+            if first.is_some_and(ids)
+                && readers.all(ids)
+                && !self.model.outputs.iter().any(|output| output.from == reference)
+            {
                 self.model.inputs[position].element = ElementType::I32;
             }
         }
@@ -183,11 +186,10 @@ impl<'a> Assembly<'a> {
         Ok(vec![self.add_node(name, Merge::Add.into(), vec![first, scaled], true, place)?])
     }
 
-    fn push_input(&mut self, shape: plimsoll_graph::Shape, element: ElementType) -> NodeRef {
-        let position = self.model.inputs.len();
-        let name = if position == 0 { "x".to_string() } else { format!("x{position}") };
+    fn push_input(&mut self, name: &str, shape: plimsoll_graph::Shape, element: ElementType) -> NodeRef {
+        let name = name.to_string();
         self.model.inputs.push(InputSpec { name, shape, element });
-        NodeRef::Input(position)
+        NodeRef::Input(self.model.inputs.len() - 1)
     }
 
     fn add_node(

@@ -76,6 +76,10 @@ impl<'a> History<'a> {
         if let Some(one) = Self::read(list) {
             return Ok(vec![one]);
         }
+        if let Value::Object(keyed) = list {
+            // Keras goes through keys in alphabetical order, and so does the map.
+            return keyed.values().map(|one| Self::read(one).ok_or_else(broken)).collect();
+        }
         let list = list.as_array().ok_or_else(broken)?;
         list.iter().map(|one| Self::read(one).ok_or_else(broken)).collect()
     }

@@ -28,6 +28,15 @@ pub(super) fn add<'a>(
     outputs.iter().map(|output| network.result(output, &results)).collect()
 }
 
+/// What Keras calls the outputs: the keys they are given under, or the layers they come from.
+pub(super) fn output_names(object: &Object<'_>) -> Result<Vec<String>, KerasError> {
+    let outputs = object.config.get("output_layers");
+    if let Some(Value::Object(keyed)) = outputs {
+        return Ok(keyed.keys().cloned().collect());
+    }
+    Ok(History::read_all(outputs)?.into_iter().map(|output| output.layer.to_string()).collect())
+}
+
 /// One call of one layer.
 type Key = (usize, usize);
 /// The results of each call.

@@ -38,6 +38,11 @@ pub(super) fn add<'a>(
     Ok(vec![current])
 }
 
+/// What Keras calls the output: the last layer.
+pub(super) fn output_names(object: &Object<'_>) -> Result<Vec<String>, KerasError> {
+    Ok(object.layers()?.last().map(|layer| layer.name.to_string()).into_iter().collect())
+}
+
 /// The input of an outermost model: its input layer, or the shape that the model or its first layer was built for.
 fn own_input<'a>(
     assembly: &mut Assembly<'a>,

@@ -36,17 +36,18 @@ pub fn predict_with(
         let id = graph.find(&weight.name).unwrap();
         executor.write_f32(program, id, |into| into.copy_from_slice(&read(position, weight)));
     }
-    for id in graph.inputs().collect::<Vec<ValueId>>() {
+    for (position, id) in graph.inputs().collect::<Vec<ValueId>>().into_iter().enumerate() {
+        let name = if position == 0 { "x".to_string() } else { format!("x{position}") };
         let value = graph.value(id);
         let count = value.tensor.shape.elements();
         assert_eq!(value.source, Source::Input);
         match value.tensor.element {
             ElementType::I32 => executor.write_i32(program, id, |into| {
-                into.iter_mut().zip(rule::ids(&value.name, count)).for_each(|(into, x)| *into = x);
+                into.iter_mut().zip(rule::ids(&name, count)).for_each(|(into, x)| *into = x);
             }),
             _ => executor.write_f32(program, id, |into| {
                 let input = |unit: f64| if pixels { unit * 127.5 + 127.5 } else { unit };
-                let units = rule::units(&value.name, count);
+                let units = rule::units(&name, count);
                 into.iter_mut().zip(units).for_each(|(into, unit)| *into = input(unit) as f32);
             }),
         }

@@ -3,7 +3,8 @@
 //! Source, licence (CC BY 4.0: E. Alpaydin and C. Kaynak, 1998) and the packed form are described in `data/ORIGIN.md` and
 //! `data/make_digits.py`. Split and order are fixed in the file: the same images, in the same order, on every machine.
 
-use super::{DataError, Dataset, Elements, Samples, Wanted};
+use super::{DataError, Dataset, Elements, Field, FieldKind, Samples, Wanted};
+use plimsoll_graph::TensorType;
 
 const PACKED: &[u8] = include_bytes!("../../data/digits.packed");
 
@@ -15,19 +16,33 @@ const CLASSES: usize = 10;
 /// Height, width and channels of one image.
 pub(super) const IMAGE_SHAPE: [usize; 3] = [8, 8, 1];
 
-/// The digits as a data set, if the model takes such images.
+/// The digits as a data set, if the model takes such images and tells them apart.
 pub(super) fn open(wanted: &Wanted) -> Result<Dataset, DataError> {
-    const NAME: &str = "digits";
-    if !wanted.takes_images(IMAGE_SHAPE) {
-        let found = "f32[8,8,1] (or f32[64]) with i32[]".to_string();
-        let (wanted, truth) = (wanted.input.clone(), wanted.target.clone());
-        return Err(DataError::Mismatch { name: NAME, wanted, truth, found });
+    let name = "digits".to_string();
+    let fields = wanted.fields();
+    let targets = wanted.slots.iter().find(|slot| slot.kind == FieldKind::Target);
+    let Some(targets) = targets.filter(|_| takes_images(&fields)) else {
+        let wanted: Vec<String> = fields.iter().map(Field::to_string).collect();
+        let found = "images of f32[8,8,1] (or f32[64]) and labels of i32[]".to_string();
+        return Err(DataError::Mismatch { name, wanted: wanted.join(" and "), found });
+    };
+    if targets.below < CLASSES {
+        return Err(DataError::Classes { name, found: CLASSES, wanted: targets.below });
     }
-    if wanted.classes < CLASSES {
-        return Err(DataError::Classes { name: NAME, found: CLASSES, wanted: wanted.classes });
-    }
-    let Digits { train, test } = digits();
-    Ok(Dataset { name: NAME, train: Box::new(train), test: Some(Box::new(test)) })
+    let Digits { mut train, mut test } = digits();
+    // Weights are for others to add.
+    let own: Vec<Field> = fields.into_iter().filter(|field| field.kind != FieldKind::SampleWeight).collect();
+    (train.fields, test.fields) = (own.clone(), own);
+    Ok(Dataset { name, train: Box::new(train), test: Some(Box::new(test)) })
+}
+
+/// Whether a model takes images of this shape, as they are or laid out flat, and one label each.
+fn takes_images(fields: &[Field]) -> bool {
+    let flat = TensorType::f32([PIXELS]);
+    let [input, target, ..] = fields else { return false };
+    let single = |kind| fields.iter().filter(|field| field.kind == kind).count() == 1;
+    let image = input.is(&TensorType::f32(IMAGE_SHAPE)) || input.is(&flat);
+    single(FieldKind::Input) && single(FieldKind::Target) && image && target.is(&TensorType::i32([]))
 }
 
 /// Unpacks the digits.
@@ -55,6 +70,8 @@ struct DigitImages {
     images: Vec<f32>,
     /// The digit each image shows, 0 to 9.
     labels: Vec<i32>,
+    /// The image, then the label, in the shapes that the model takes them.
+    fields: Vec<Field>,
 }
 
 impl Samples for DigitImages {
@@ -62,21 +79,22 @@ impl Samples for DigitImages {
         self.labels.len()
     }
 
-    fn write_input(&self, index: usize, into: Elements<'_>) {
-        let Elements::F32(into) = into else { unreachable!("the model takes float32 images") };
-        into.copy_from_slice(&self.images[index * PIXELS..][..PIXELS]);
+    fn fields(&self) -> &[Field] {
+        &self.fields
     }
 
-    fn write_target(&self, index: usize, into: Elements<'_>) {
-        let Elements::I32(into) = into else { unreachable!("the truth are labels") };
-        into.fill(self.labels[index]);
+    fn write(&self, _: usize, sample: usize, into: Elements<'_>) {
+        match into {
+            Elements::F32(into) => into.copy_from_slice(&self.images[sample * PIXELS..][..PIXELS]),
+            Elements::I32(into) => into.fill(self.labels[sample]),
+        }
     }
 }
 
 /// Unpacks `count` records and moves `records` past them.
 fn unpack(records: &mut &[u8], count: usize) -> DigitImages {
-    let mut part =
-        DigitImages { images: Vec::with_capacity(count * PIXELS), labels: Vec::with_capacity(count) };
+    let (images, labels) = (Vec::with_capacity(count * PIXELS), Vec::with_capacity(count));
+    let mut part = DigitImages { images, labels, fields: Vec::new() };
     for _ in 0..count {
         let (head, rest) = records.split_first_chunk::<9>().expect("the file holds every image");
         let [label, mask @ ..] = *head;

@@ -100,7 +100,7 @@ impl PredictRequest {
         let OpenedJob { job, notes, .. } = self.job.open()?;
         let graph = job.model.lower(job.batch, Lowering::Training).map_err(JobError::from)?;
         let setup = Setup {
-            loss: job.loss,
+            loss: job.only_loss()?,
             optimizer: job.optimizer,
             mode: self.mode,
             precision: self.precision,

@@ -1,6 +1,6 @@
 //! What came of a training run.
 
-use crate::{Bytes, Outcome};
+use crate::{Bytes, HeadScore, Outcome};
 use serde::Serialize;
 
 /// What came of a training run. What only an eager run has is nothing for a planned one.
@@ -28,7 +28,13 @@ pub struct TrainReport {
     pub peak_rss_bytes: Option<Bytes>,
     /// The loss of the last step.
     pub loss: f32,
-    /// The share that is predicted right.
+    /// What the last step said about each output that is trained.
+    pub heads: Vec<HeadScore>,
+    /// The loss of samples that were not learned from, where there are such.
+    pub test_loss: Option<f32>,
+    /// The same for each output.
+    pub test_heads: Option<Vec<HeadScore>>,
+    /// The share that is predicted right, of the first output that has classes.
     pub accuracy: Option<f32>,
     /// Whether the accuracy was measured on samples that were not learned from.
     pub accuracy_on_test: bool,
@@ -55,9 +61,12 @@ impl TrainReport {
             planned_peak_bytes: outcome.planned_peak,
             measured_peak_bytes: outcome.measured_peak,
             peak_rss_bytes: outcome.peak_resident,
-            loss: outcome.loss,
-            accuracy: outcome.accuracy,
-            accuracy_on_test: outcome.on_test_samples,
+            loss: outcome.last.loss,
+            heads: outcome.last.heads.clone(),
+            test_loss: outcome.test.as_ref().map(|test| test.loss),
+            test_heads: outcome.test.as_ref().map(|test| test.heads.clone()),
+            accuracy: outcome.accuracy(),
+            accuracy_on_test: outcome.test.is_some(),
             steps: outcome.steps,
             skipped_steps: outcome.skipped,
             seconds_per_step: outcome.time.as_secs_f64() / outcome.steps.max(1) as f64,

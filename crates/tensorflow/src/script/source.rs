@@ -72,7 +72,7 @@ fn built(model: &Model) -> Result<String, ScriptError> {
         };
         lines.push(format!("{} = L.{code}({operands})", names.give(position)));
     }
-    lines.push(format!("model = keras.Model(inputs, {})", names.of(model.outputs[0])));
+    lines.push(format!("model = keras.Model(inputs, {})", names.of(model.outputs[0].from)));
     Ok(lines.join("\n"))
 }
 

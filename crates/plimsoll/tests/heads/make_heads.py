@@ -1,0 +1,199 @@
+"""Makes the golden data for models with several inputs and outputs: files as Keras saves them, batches, and the losses of training on them.
+
+    python make_heads.py              # the models below, beside this script
+    python make_heads.py FOLDER 20    # so many random models, for a comparison outside of CI (see heads.rs)
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import keras
+import numpy as np
+from keras import layers as L
+
+HERE = pathlib.Path(__file__).parent
+STEPS = 6
+IDS = 7
+
+
+def classes_and_ages():
+    """An image and words; a class by its number and a number, by name."""
+    pixels, words = L.Input((8, 8, 1), name="pixels"), L.Input((6,), dtype="int32", name="words")
+    image = L.Flatten()(L.MaxPooling2D()(L.Conv2D(4, 3, activation="relu")(pixels)))
+    text = L.GlobalAveragePooling1D()(L.Embedding(IDS, 5)(words))
+    x = L.Dense(12, activation="tanh")(L.Concatenate()([image, text]))
+    outputs = [L.Dense(5, activation="softmax", name="class")(x), L.Dense(1, name="age")(x)]
+    model = keras.Model([pixels, words], outputs, name="classes_and_ages")
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9), {"class": "sparse_categorical_crossentropy", "age": "MSE"}, loss_weights={"class": 0.7, "age": 1.5})
+    return model
+
+
+def listed():
+    """Losses in the order of the outputs; the one in the middle has none, and its weights stay as they are. (Keras does not save the delta of Huber.)"""
+    i = L.Input((9,), name="measured")
+    x = L.Dense(8, activation="relu")(i)
+    outputs = [L.Dense(4, name="logits")(x), L.Dense(3, name="idle")(x), L.Dense(2, name="place")(x)]
+    model = keras.Model(i, outputs, name="listed")
+    model.compile(keras.optimizers.Adam(0.01), [keras.losses.CategoricalCrossentropy(from_logits=True), None, keras.losses.Huber()], loss_weights=[1.0, 1.0, 0.25])
+    return model
+
+
+def keyed():
+    """Outputs in a dictionary, whose keys are not the names of layers; one of them a loss for each position."""
+    a, b = L.Input((4, 3), name="first"), L.Input((3,), name="second")
+    x = L.Add()([a, L.RepeatVector(4)(b)])
+    x = L.Dense(6, activation="tanh")(x)
+    outputs = {"zones": L.Dense(5, activation="softmax")(x), "alarm": L.Dense(2, activation="sigmoid")(L.Flatten()(x))}
+    model = keras.Model([a, b], outputs, name="keyed")
+    model.compile(keras.optimizers.SGD(0.5), {"zones": "sparse_categorical_crossentropy", "alarm": keras.losses.BinaryCrossentropy()}, loss_weights={"zones": 2.0, "alarm": 0.5})
+    return model
+
+
+def same():
+    """One loss and one weight for all outputs; one layer gives both."""
+    a, b = L.Input((5,), name="left"), L.Input((5,), name="right")
+    shared = L.Dense(3, name="shared")
+    model = keras.Model([a, b], [shared(a), shared(b)], name="same")
+    model.compile(keras.optimizers.RMSprop(0.01), keras.losses.mean_absolute_error, loss_weights=0.5)
+    return model
+
+
+LOSSES = {
+    "sparse": lambda logits: keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
+    "categorical": lambda logits: keras.losses.CategoricalCrossentropy(from_logits=logits),
+    "binary": lambda logits: keras.losses.BinaryCrossentropy(from_logits=logits),
+    "mse": lambda _: "mse",
+    "mae": lambda _: "mean_absolute_error",
+    "huber": lambda _: keras.losses.Huber(),
+}
+
+
+def drawn(random, number):
+    """A random model of this kind."""
+    inputs, parts = [], []
+    for position in range(random.integers(1, 4)):
+        kind = random.choice(["numbers", "image", "ids"])
+        name = f"{kind}_{position}"
+        if kind == "numbers":
+            inputs.append(L.Input((int(random.integers(1, 9)),), name=name))
+            parts.append(inputs[-1])
+        elif kind == "image":
+            inputs.append(L.Input((6, 5, int(random.integers(1, 4))), name=name))
+            parts.append(L.Flatten()(L.Conv2D(int(random.integers(1, 5)), 3, activation="relu")(inputs[-1])))
+        else:
+            inputs.append(L.Input((int(random.integers(2, 7)),), dtype="int32", name=name))
+            parts.append(L.GlobalAveragePooling1D()(L.Embedding(IDS, int(random.integers(2, 6)))(inputs[-1])))
+    x = parts[0] if len(parts) == 1 else L.Concatenate()(parts)
+    x = L.Dense(int(random.integers(3, 12)), activation=str(random.choice(["tanh", "relu", "gelu"])))(x)
+    outputs, losses, weights = [], {}, {}
+    for position in range(random.integers(2, 4)):
+        kind, logits = str(random.choice(list(LOSSES))), bool(random.integers(2))
+        name, positions = f"{kind}_{position}", int(random.integers(1, 4))
+        units = int(random.integers(2 if kind in ["sparse", "categorical"] else 1, 6))
+        activation = None if logits or kind in ["mse", "mae", "huber"] else "sigmoid" if kind == "binary" else "softmax"
+        if positions > 1:
+            y = L.Reshape((positions, units))(L.Dense(positions * units)(x))
+            outputs.append(L.Activation(activation or "linear", name=name)(y))
+        else:
+            outputs.append(L.Dense(units, activation=activation, name=name)(x))
+        losses[name], weights[name] = LOSSES[kind](logits), float(np.float32(random.uniform(0.1, 2.0)))
+    model = keras.Model(inputs, outputs, name=f"drawn_{number}")
+    # Not Adam: see make_files.py of the importer's tests.
+    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), losses, loss_weights=weights)
+    return model
+
+
+def loss_of(model, name, position):
+    said = model._compile_loss._user_loss
+    said = said.get(name) if isinstance(said, dict) else said[position] if isinstance(said, list) else said
+    return "" if said is None else keras.losses.get(said).__class__.__name__ + str(getattr(said, "name", said))
+
+
+def target(random, loss, shape):
+    if "parse" in loss:
+        return random.integers(0, shape[-1], shape[:-1]).astype(np.int32)
+    if "ategorical" in loss:
+        y = random.uniform(0.1, 1, shape)
+        return (y / y.sum(-1, keepdims=True)).astype(np.float32)
+    if "inary" in loss:
+        return random.integers(0, 2, shape).astype(np.float32)
+    return random.uniform(-1, 1, shape).astype(np.float32)
+
+
+def field(kind, name, array):
+    whole = np.issubdtype(array.dtype, np.integer)
+    numbers = [int(x) if whole else float(f"{x:.9g}") for x in array.ravel()]
+    return {"kind": kind, "name": name, "shape": list(array.shape[1:]), "integers" if whole else "floats": numbers}
+
+
+def names(model):
+    return sorted(model.output) if isinstance(model.output, dict) else unique(model.output_names)
+
+
+def unique(names):
+    return [name if name not in names[:i] else f"{name}_{names[:i].count(name)}" for i, name in enumerate(names)]
+
+
+def run(model, file, weighted, batch, random):
+    """Trains on one batch; every step's total loss and the loss of each output, before its update."""
+    fields, x = [], []
+    for tensor in model.inputs:
+        shape = (batch,) + tuple(tensor.shape[1:])
+        ids = tensor.dtype == "int32"
+        x.append(random.integers(0, IDS, shape).astype(np.int32) if ids else random.uniform(-1, 1, shape).astype(np.float32))
+        fields.append(field("input", tensor.name, x[-1]))
+    outputs = [model.output[name] for name in sorted(model.output)] if isinstance(model.output, dict) else model.outputs
+    y, weights = [], []
+    for position, (name, tensor) in enumerate(zip(names(model), outputs)):
+        loss = loss_of(model, name, position)
+        y.append(target(random, loss, (batch,) + tuple(tensor.shape[1:])))
+        w = random.uniform(0.1, 2, batch).astype(np.float32)
+        # Keras wants as many axes as losses have.
+        losses_rank = len(tensor.shape) - 1
+        weights.append(w.reshape((batch,) + (1,) * (losses_rank - 1)))
+        if loss:
+            fields.append(field("target", name, y[-1]))
+            if weighted:
+                fields.append(field("sample_weight", name, w))
+    if isinstance(model.output, dict):
+        y, weights = dict(zip(names(model), y)), dict(zip(names(model), weights))
+    steps = []
+    for _ in range(STEPS):
+        model.reset_metrics()
+        logs = model.train_on_batch(x if len(x) > 1 else x[0], y, sample_weight=weights if weighted else None, return_dict=True)
+        steps.append({name: float(value) for name, value in logs.items()})
+    return {"file": file, "weighted": weighted, "batch": batch, "fields": fields, "steps": steps}
+
+
+def make(models, folder):
+    cases = []
+    for number, (build, ends) in enumerate(models):
+        for end in ends:
+            for weighted in [False, True]:
+                # The same model again; Keras 3.15 cannot load all that it saves as HDF5.
+                keras.backend.clear_session()
+                keras.utils.set_random_seed(number)
+                model = build()
+                file = f"{model.name}.{end}"
+                model.save(folder / file)
+                random = np.random.default_rng(number)
+                cases.append(run(model, file, weighted, int(random.integers(4, 9)), random))
+                print(file, "weighted" if weighted else "", cases[-1]["steps"][-1], flush=True)
+    (folder / "cases.json").write_text(json.dumps(cases) + "\n")
+
+
+def main():
+    if len(sys.argv) == 3:
+        folder = pathlib.Path(sys.argv[1])
+        folder.mkdir(exist_ok=True)
+        return make([(lambda number=number: drawn(np.random.default_rng(number), number), ["keras"]) for number in range(int(sys.argv[2]))], folder)
+    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"])], HERE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+//! The evaluation graph: what a model as trained so far says about samples, and how far it is from the truth.
+//!
+//! In: the forward graph of a model for inference. Out: the same graph with the losses of an objective. Every head takes sample weights, so
+//! that a batch that is not full can be filled up with samples of weight 0.
+
+use crate::head::{Purpose, add_losses};
+use crate::training::{add_scalars, sample_inputs};
+use crate::{HeadValues, Objective, TrainError};
+use plimsoll_graph::{Graph, ValueId};
+
+/// A graph that judges a model, and the values a loop deals with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvaluationGraph {
+    /// What is computed; its outputs are the total loss, the loss of each head and its predictions.
+    pub graph: Graph,
+    /// The samples: all inputs of the model.
+    pub inputs: Vec<ValueId>,
+    /// Each output that has a loss; its sample weights are always there.
+    pub heads: Vec<HeadValues>,
+    /// The total loss.
+    pub loss: ValueId,
+}
+
+/// Adds losses to a forward graph.
+pub fn evaluation_graph(forward: Graph, objective: &Objective) -> Result<EvaluationGraph, TrainError> {
+    let mut graph = forward;
+    let outputs = graph.take_outputs();
+    let inputs = sample_inputs(&graph)?;
+    let (heads, loss) = add_losses(&mut graph, &outputs, objective, Purpose::Evaluation)?;
+    add_scalars(&mut graph, loss, &heads);
+    heads.iter().for_each(|head| graph.add_output(head.predictions));
+    Ok(EvaluationGraph { graph, inputs, heads, loss })
+}
