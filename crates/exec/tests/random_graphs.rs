@@ -82,6 +82,11 @@ proptest! {
     }
 
     #[test]
+    fn pages_change_no_bit(seed in any::<u64>(), ops in 1usize..20) {
+        run_in_pages(&random_training_graph(seed, ops), seed);
+    }
+
+    #[test]
     fn planned_runs_are_reference_runs(seed in any::<u64>(), ops in 1usize..20) {
         run_and_compare(&random_training_graph(seed, ops), seed);
     }
@@ -126,6 +131,34 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
         }
     }
     assert_eq!(executor.measured_peak(), peak);
+}
+
+/// A step in one piece and one in pages that are as small as the largest buffer allows give the same bits.
+fn run_in_pages(training: &TrainingGraph, seed: u64) {
+    let graph = &training.graph;
+    let made = plan(graph, &target(), Options::default(), &Residents::default());
+    let largest = made.buffers.iter().map(|buffer| buffer.bytes).max().unwrap();
+    let page = Some(Bytes(largest.0.next_multiple_of(256)));
+    let given = first_contents(training, seed);
+    let run = |backend: CpuBackend| {
+        let target = backend.target(Profile::default());
+        let made = plan(graph, &target, Options::default(), &Residents::default());
+        let (peak, predicted) = (made.peak, predict(graph, &made));
+        let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
+        let mut executor = executor(&backend, arena, Settings { poison: true, record: true });
+        for id in graph.inputs().chain(graph.persistents()) {
+            match graph.tensor(id).element {
+                ElementType::I32 => executor.write_i32(PROGRAM, id, |into| into.fill(1)),
+                _ => executor.write_f32(PROGRAM, id, |into| write(into, &given[&id])),
+            }
+        }
+        executor.run(PROGRAM).unwrap();
+        assert_eq!((executor.recording(PROGRAM), executor.measured_peak()), (&predicted, peak));
+        let results = graph.outputs().iter().copied().chain(graph.persistents());
+        let bits = |id| executor.read_f32(PROGRAM, id).into_iter().map(f32::to_bits).collect();
+        results.map(bits).collect::<Vec<Vec<u32>>>()
+    };
+    assert_eq!(run(CPU), run(CpuBackend { page, ..CPU }), "\n{}", text::print(graph));
 }
 
 /// A planned and an eager step on poisoned memory give the same bits.

@@ -145,8 +145,8 @@ impl Session for Interpreter {
         let mut staged = vec![0u32; bytes.as_usize().div_ceil(4)];
         let staged = &mut bytemuck::cast_slice_mut(&mut staged)[..bytes.as_usize()];
         fill(staged);
-        self.memory.write(start, staged);
         self.touch(start, bytes);
+        self.memory.write(start, staged);
     }
 
     fn read(&self, start: Offset, into: &mut [u8]) {
@@ -214,7 +214,11 @@ impl Interpreter {
         self.memory.write(start, bytemuck::cast_slice(&words));
     }
 
+    /// A range lies in one drawer.
     fn touch(&mut self, start: Offset, bytes: Bytes) {
+        let page = self.arena.page().expect("its memory comes in pages").0;
+        let last = (start + bytes).0.saturating_sub(1).max(start.0);
+        assert_eq!(start.0 / page, last / page, "{bytes} at {} cross two pages of {page}", start.0);
         self.reach = self.reach.max((start + bytes).distance());
     }
 }
