@@ -20,7 +20,7 @@ use crate::CpuBackend;
 use crate::kernels::KernelError;
 use plimsoll_graph::{Graph, Op, OpKind, TensorType, ValueId};
 use plimsoll_memory::{Device, OutOfMemory};
-use plimsoll_plan::{Profile, Target, VerifiedArena};
+use plimsoll_plan::{PlanError, Profile, Target, VerifiedArena};
 use plimsoll_trace::{Bytes, Offset};
 use std::any::Any;
 use std::fmt::Debug;
@@ -133,14 +133,12 @@ pub enum BindError {
         device: String,
     },
     /// The arena was proved for other kernels or another memory.
-    #[error("the plan is for `{found}`, but the backend `{backend}` runs plans for `{wanted}`")]
+    #[error("the backend `{backend}` cannot run the plan: {difference}")]
     OtherTarget {
         /// The backend.
         backend: String,
-        /// The kernels that the plan is for.
-        found: String,
-        /// The kernels there are.
-        wanted: String,
+        /// In what the targets differ.
+        difference: PlanError,
     },
 }
 

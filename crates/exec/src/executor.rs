@@ -269,12 +269,9 @@ pub(crate) fn given_values(graph: &Graph) -> Vec<ValueId> {
 
 /// A plan for other kernels or another memory must not run, however well it was proved.
 fn check_target(backend: &dyn Backend, arena: &VerifiedArena) -> Result<(), BindError> {
-    let target = backend.target(Profile::default());
-    if target.check_same(arena.target()).is_ok() {
-        return Ok(());
-    }
-    let (backend, found) = (backend.name().to_string(), arena.target().kernels.name());
-    Err(BindError::OtherTarget { backend, found, wanted: target.kernels.name() })
+    let same = backend.target(Profile::default()).check_same(arena.target());
+    let name = || backend.name().to_string();
+    same.map_err(|difference| BindError::OtherTarget { backend: name(), difference })
 }
 
 fn guards(plan: &VerifiedPlan, watched: &[ValueId]) -> Vec<Guard> {
