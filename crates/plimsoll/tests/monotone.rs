@@ -3,7 +3,7 @@
 use plimsoll::model::zoo;
 use plimsoll::plan::Residents;
 use plimsoll::plan::recompute::{Setting, Within, plan_within};
-use plimsoll::{Bytes, Job};
+use plimsoll::{Allowed, Bytes, Job, JobError, Lever, fit};
 
 /// How many budgets there are between what lives across steps and what the plain plan takes.
 const BUDGETS: u64 = 23;
@@ -31,7 +31,14 @@ fn sweep(job: &Job) -> Vec<(Bytes, Within)> {
 
 #[test]
 fn a_larger_budget_gives_a_plan_that_is_no_slower() {
-    for (model, batch) in [("resnet20@16", 4), ("unet@16", 4)] {
+    let models = [
+        ("resnet20@16", 4),
+        ("unet@16", 4),
+        ("transformer@16,layers=4", 4),
+        ("lstm@8", 4),
+        ("mobilenet_v2@32", 2),
+    ];
+    for (model, batch) in models {
         let plans = sweep(&Job::new(zoo::find(model).unwrap(), batch).on_threads(2));
         let (refused, fitting): (Vec<_>, Vec<_>) = plans.iter().partition(|(_, made)| !made.fits);
         assert!(!refused.is_empty() && fitting.len() > 10, "{model}: {} fit", fitting.len());
@@ -47,5 +54,27 @@ fn a_larger_budget_gives_a_plan_that_is_no_slower() {
             let ((budget, less), (_, more)) = (pair[0], pair[1]);
             assert!(more.extra <= less.extra, "{model}: more than {budget} is slower");
         }
+    }
+}
+
+#[test]
+fn refusals_name_the_same_smallest_plan_and_it_fits() {
+    let job = Job::new(zoo::find("cnn@16").unwrap(), 4).on_threads(2);
+    for allow in [Allowed::EXACT, Allowed::EXACT.without(Lever::Accumulate)] {
+        let mut smallest = None;
+        for budget in budgets(&job) {
+            match fit(&job, budget, allow) {
+                Ok(found) => {
+                    assert!(found.prepared.peak() <= budget && smallest.is_none_or(|peak| peak <= budget))
+                }
+                Err(JobError::OverBudget(over)) => {
+                    assert_eq!(*smallest.get_or_insert(over.peak), over.peak);
+                    assert!(over.peak > budget);
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+        let smallest = smallest.expect("what lives across steps alone is not enough");
+        assert_eq!(fit(&job, smallest, allow).unwrap().prepared.peak(), smallest);
     }
 }
