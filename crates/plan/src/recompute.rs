@@ -5,9 +5,8 @@
 //!
 //! Method, one file each: [`Problem`] leaves out of a graph what plays no part; a [`schedule`] follows from a decision for each gap between two uses;
 //! [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph; [`verify_same`] proves that it computes the same;
-//! `ladder` does so for less and less memory, and [`plan_within`] chooses the fastest placed plan that fits.
+//! [`plan_within`] does all of it until a placed plan fits.
 
-mod ladder;
 mod ledger;
 mod order;
 mod problem;

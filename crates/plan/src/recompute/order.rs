@@ -4,7 +4,6 @@
 //! gradient of a filter comes before the gradient of the image: it lets the image go before another of its size is made.
 
 use super::{Problem, Task};
-use std::collections::VecDeque;
 
 /// How many tasks ahead are looked at.
 const WINDOW: usize = 16;
@@ -12,11 +11,11 @@ const WINDOW: usize = 16;
 /// The same problem with its tasks in another order.
 pub fn settled(problem: &Problem) -> Problem {
     let mut settler = Settler::new(problem);
-    let mut waiting: VecDeque<usize> = (0..problem.tasks.len()).collect();
+    let mut waiting: Vec<usize> = (0..problem.tasks.len()).collect();
     let mut order = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
         let position = settler.best(&waiting);
-        let Some(task) = waiting.remove(position) else { break };
+        let task = waiting.remove(position);
         settler.run(task);
         order.push(task);
     }
@@ -44,7 +43,7 @@ impl<'a> Settler<'a> {
     }
 
     /// Among the next tasks the one that frees most, if it frees more than it takes; otherwise the first.
-    fn best(&self, waiting: &VecDeque<usize>) -> usize {
+    fn best(&self, waiting: &[usize]) -> usize {
         let ready = |&position: &usize| self.reads[waiting[position]].iter().all(|&item| self.is_there[item]);
         let change = |&position: &usize| self.change(waiting[position]);
         let best =

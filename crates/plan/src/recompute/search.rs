@@ -1,16 +1,11 @@
 //! Which gaps to hold: the cheapest decisions found under a budget.
 //!
 //! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change the decision that takes
-//! most bytes above the budget away for its cost, until none are left (in large problems many changes at once, see `batches`); then hold
-//! again whatever there is room for; then, as long as effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair,
-//! and keep what became cheaper. Effort is counted in runs looked at.
+//! most bytes above the budget away for its cost, until none are left; then hold again whatever there is room for; then, as long as
+//! effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in
+//! runs looked at.
 
 mod anneal;
-mod batches;
-mod heights;
-mod picture;
-
-use self::picture::Closure;
 
 use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
@@ -22,12 +17,6 @@ const CLOSE: f64 = 0.9;
 
 /// Which part of what is above the budget an item must have to matter: one in so many.
 const SMALL: u64 = 4000;
-
-/// Up to so many gaps times tasks each change is looked at by itself.
-const LARGE: u64 = 1 << 16;
-
-/// In larger problems that is done where changing many at once is not enough, if there is effort to look at each gap so often.
-const SINGLY: u64 = 4;
 
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
@@ -70,7 +59,7 @@ pub fn search_from(problem: &Problem, gaps: Vec<Gap>, budget: u64, effort: u64) 
 }
 
 impl Found {
-    pub(super) fn is_better_than(&self, other: &Self) -> bool {
+    fn is_better_than(&self, other: &Self) -> bool {
         (self.sums.excess, self.sums.extra) < (other.sums.excess, other.sums.extra)
     }
 }
@@ -87,7 +76,6 @@ struct Searcher<'a> {
     held_excess: u128,
     effort: u64,
     random: u64,
-    closure: Closure,
 }
 
 /// Another decision for one gap.
@@ -140,7 +128,6 @@ impl<'a> Searcher<'a> {
             held_excess: held.excess,
             effort,
             random: 0x9E37_79B9_7F4A_7C15,
-            closure: Closure::default(),
         }
     }
 
@@ -151,28 +138,6 @@ impl<'a> Searcher<'a> {
 
     /// Repairs, then holds again what there is room for.
     fn descend(&mut self, gaps: Vec<Gap>) -> Found {
-        if !self.is_large() {
-            return self.descend_singly(gaps);
-        }
-        let mut found = self.repair_in_batches(gaps);
-        self.hold_again_in_batches(&mut found);
-        let looks = SINGLY * self.candidates.len() as u64 * self.tasks;
-        if found.sums.excess > 0 && self.effort > looks {
-            let other = self.descend_singly(found.gaps.clone());
-            if other.is_better_than(&found) {
-                found = other;
-            }
-        }
-        found
-    }
-
-    /// Whether looking at each change by itself would take long.
-    fn is_large(&self) -> bool {
-        self.candidates.len() as u64 * self.tasks > LARGE
-    }
-
-    /// The same, looking at each change by itself.
-    fn descend_singly(&mut self, gaps: Vec<Gap>) -> Found {
         let mut found = self.repair(gaps);
         if found.sums.excess > 0 && !self.small.is_empty() {
             self.candidates.append(&mut self.small);
@@ -188,7 +153,7 @@ impl<'a> Searcher<'a> {
         let mut found = Found { gaps, sums };
         let mut age = 0;
         let mut moves = self.all_moves(&mut found, age);
-        while found.sums.excess > 0 && (self.effort > 0 || !self.is_large()) {
+        while found.sums.excess > 0 {
             let Some(best) = moves.pop() else { break };
             let fresh =
                 if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };

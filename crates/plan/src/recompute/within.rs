@@ -1,8 +1,7 @@
 //! A plan within a budget: recomputation until the *placed* peak fits, not only the live bytes.
 
-use super::ladder::{self, Rung};
 use super::schedule::Scheduler;
-use super::{Found, Problem, Rewritten, rewrite, search_from, settled};
+use super::{Found, Problem, Rewritten, rewrite, search, search_from, settled};
 use crate::{Options, Plan, Residents, Target, plan};
 use plimsoll_graph::Graph;
 use plimsoll_trace::Bytes;
@@ -37,10 +36,12 @@ pub struct Setting<'a> {
     pub effort: u64,
 }
 
-/// Plans a graph within a budget, computing values again where that is needed. A larger budget never gives a slower plan, nor none where a
-/// smaller one gives one; and where none fits, the plan that is given is the same for every budget.
+/// How often the search aims lower because the layout needed more than the live bytes.
+const ATTEMPTS: usize = 6;
+
+/// Plans a graph within a budget, computing values again where that is needed.
 pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within {
-    let Setting { target, options, residents, costs, effort } = setting;
+    let Setting { target, options, residents, costs, .. } = setting;
     let problem = Problem::of(graph, costs, target, options);
     let made = plan(graph, target, options, residents);
     let (fits, least) = (made.peak <= budget, Bytes(problem.least()));
@@ -48,101 +49,24 @@ pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within
     if fits {
         return unchanged;
     }
-    let mut problems = vec![settled(&problem)];
-    if problem.tasks.len() <= ladder::MANY {
-        problems.push(problem);
-    }
-    let rungs = sorted(ladder::ladder(&problems));
     // Bytes between the persistent values of this graph and those of others beside it count for the budget, not for the search.
-    let beside = Bytes(unchanged.plan.persistent.0.saturating_sub(problems[0].persistent));
-    let chooser = Chooser { graph, setting, problems: &problems, budget, beside };
-    match chooser.fastest(&rungs) {
-        Some((chosen, made)) => chooser.refined(&rungs, chosen, unchanged.plan.peak, effort).unwrap_or(made),
-        None => {
-            let smallest = chooser.smallest(&rungs, unchanged);
-            // What were faster than a larger plan would make that one look bad.
-            let mut below = sorted(ladder::below(&problems, &rungs));
-            below.retain(|rung| rung.found.sums.extra >= smallest.extra);
-            let fastest = chooser.fastest(&below).map(|(_, made)| made);
-            fastest.unwrap_or_else(|| chooser.smallest(&below, smallest))
+    let beside = unchanged.plan.persistent.0.saturating_sub(problem.persistent);
+    let mut aim = budget.0.saturating_sub(beside);
+    let (problem, mut found) = first_search(problem, aim, setting.effort);
+    let mut best = unchanged;
+    for _ in 0..ATTEMPTS {
+        let made = planned(graph, setting, &problem, &found, budget);
+        let over = made.plan.peak.saturating_sub(budget);
+        if made.fits || made.plan.peak < best.plan.peak {
+            best = made;
         }
-    }
-}
-
-/// The fastest first, of those that are equally fast the smallest.
-fn sorted(mut rungs: Vec<Rung>) -> Vec<Rung> {
-    let sums = |rung: &Rung| rung.found.sums;
-    rungs.sort_by(|a, b| sums(a).extra.total_cmp(&sums(b).extra).then(sums(a).floor.cmp(&sums(b).floor)));
-    rungs
-}
-
-/// Chooses among rungs by their placed plans, placing no more of them than it takes.
-struct Chooser<'a> {
-    graph: &'a Graph,
-    setting: Setting<'a>,
-    problems: &'a [Problem],
-    budget: Bytes,
-    /// What lies beside the plan for good.
-    beside: Bytes,
-}
-
-impl Chooser<'_> {
-    /// The first rung whose plan is within the budget.
-    fn fastest(&self, rungs: &[Rung]) -> Option<(usize, Within)> {
-        let may_fit = |(_, rung): &(usize, &Rung)| self.floor(rung) <= self.budget;
-        let mut plans =
-            rungs.iter().enumerate().filter(may_fit).map(|(index, rung)| (index, self.planned(rung)));
-        plans.find(|(_, made)| made.fits)
-    }
-
-    /// A plan between the chosen rung and the next faster one.
-    fn refined(&self, rungs: &[Rung], chosen: usize, plain: Bytes, effort: u64) -> Option<Within> {
-        let neighbour = self.neighbour(&rungs[..chosen], plain);
-        let mut finer = sorted(ladder::between(self.problems, neighbour, &rungs[chosen], effort));
-        // What is faster than the neighbour would make that one look bad.
-        let range = neighbour.map_or(0.0, |rung| rung.found.sums.extra)..rungs[chosen].found.sums.extra;
-        finer.retain(|rung| range.contains(&rung.found.sums.extra));
-        self.fastest(&finer).map(|(_, made)| made)
-    }
-
-    /// Of rungs that are all faster than what was chosen, the one with the smallest plan; nothing if that is the plain plan.
-    fn neighbour<'r>(&self, faster: &'r [Rung], plain: Bytes) -> Option<&'r Rung> {
-        let (mut neighbour, mut smallest) = (None, plain);
-        for rung in faster.iter().rev().filter(|rung| rung.found.sums.extra > 0.0) {
-            if self.floor(rung) < smallest {
-                let peak = self.planned(rung).plan.peak;
-                if peak < smallest {
-                    (neighbour, smallest) = (Some(rung), peak);
-                }
-            }
+        if best.fits || found.sums.excess > 0 {
+            break;
         }
-        neighbour
+        aim = aim.saturating_sub(over.0);
+        found = search_from(&problem, found.gaps, aim, 0);
     }
-
-    /// The smallest plan of all.
-    fn smallest(&self, rungs: &[Rung], unchanged: Within) -> Within {
-        let mut by_floor: Vec<&Rung> = rungs.iter().collect();
-        by_floor.sort_by_key(|rung| rung.found.sums.floor);
-        let mut best = unchanged;
-        for rung in by_floor {
-            if self.floor(rung) < best.plan.peak {
-                let made = self.planned(rung);
-                if made.plan.peak < best.plan.peak {
-                    best = made;
-                }
-            }
-        }
-        best
-    }
-
-    /// What no plan for a rung can do without.
-    fn floor(&self, rung: &Rung) -> Bytes {
-        self.beside + Bytes(rung.found.sums.floor)
-    }
-
-    fn planned(&self, rung: &Rung) -> Within {
-        planned(self.graph, self.setting, &self.problems[rung.order], &rung.found, self.budget)
-    }
+    best
 }
 
 /// Plans for several budgets, the largest first, each found from the one before: quicker than one by one, and almost as good. A plan may be
@@ -160,6 +84,19 @@ pub fn frontier(graph: &Graph, setting: Setting<'_>, budgets: &[Bytes]) -> Vec<W
         gaps = found.gaps;
     }
     points
+}
+
+/// Searches with the tasks in the order of the graph and in a better one, and goes on with what came out cheaper.
+fn first_search(problem: Problem, target: u64, effort: u64) -> (Problem, Found) {
+    let settled = settled(&problem);
+    let [first, second] = [&problem, &settled].map(|problem| search(problem, target, 0));
+    let rank = |found: &Found| (found.sums.excess, found.sums.extra);
+    let (problem, found) = if rank(&second) < rank(&first) { (settled, second) } else { (problem, first) };
+    let found = match found.sums.excess > 0 {
+        true => search(&problem, target, effort),
+        false => search_from(&problem, found.gaps, target, effort),
+    };
+    (problem, found)
 }
 
 fn planned(graph: &Graph, setting: Setting<'_>, problem: &Problem, found: &Found, budget: Bytes) -> Within {
