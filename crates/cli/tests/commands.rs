@@ -288,10 +288,10 @@ fn data_that_does_not_fit_the_model_is_refused() {
     fails(
         "train cnn@32 --data digits",
         2,
-        &["the model takes f32[32,32,3]", "f32[8,8,1]", "hint:", "cnn@8,channels=1"],
+        &["input `x` of f32[32,32,3]", "f32[8,8,1]", "hint:", "cnn@8,channels=1"],
     );
     fails("train cnn@8,channels=1,classes=4 --data digits", 2, &["10 classes", "predicts 4"]);
-    fails("train lstm --data digits", 2, &["the model takes i32[64]"]);
+    fails("train lstm --data digits", 2, &["input `x` of i32[64]"]);
 }
 
 #[test]
