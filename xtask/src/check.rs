@@ -78,7 +78,8 @@ impl Invocation {
         Self { line, variable: None }
     }
 
-    /// All orders of threads, tried by loom. Its own target folder keeps other builds from being done again for its flags.
+    /// All orders of threads, tried by loom. Its own target folder keeps other builds from being done again for its
+    /// flags.
     fn model_check() -> Self {
         Self::new("test --package plimsoll-memory --test shared_loom --release --target-dir target/loom")
             .with_variable("RUSTFLAGS", "--cfg loom")

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 /// `plimsoll devices`
 ///
-/// Without --memory a device gets an automatic limit: what the cgroup and the available memory leave, minus a reserve of 5 % of that (at
-/// least 256 MiB, at most half).
+/// Without --memory a device gets an automatic limit: what the cgroup and the available memory leave, minus a reserve
+/// of 5 % of that (at least 256 MiB, at most half).
 #[derive(Args)]
 pub struct Devices {
     /// The limit of the host, or with --split what all its parts may come to

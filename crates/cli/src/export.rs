@@ -15,8 +15,9 @@ use std::process::ExitCode;
 /// `plimsoll export`
 #[derive(Args)]
 pub struct Export {
-    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
-    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to tensorflow, a plan that `plimsoll fit` wrote
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's
+    /// (.xplane.pb) or a memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input. For --to
+    /// tensorflow, a plan that `plimsoll fit` wrote
     #[arg(value_name = "TRACE|PLAN")]
     pub input: String,
     /// What is written
@@ -40,7 +41,8 @@ pub enum ExportForm {
     Text,
     /// The binary form of a trace, as `train --trace` writes it
     Binary,
-    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's levers
+    /// From a plan, a Python script for TensorFlow; one of Plimsoll's own plans is searched anew with TensorFlow's
+    /// levers
     Tensorflow,
 }
 

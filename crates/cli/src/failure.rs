@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 use crate::wording;
-use plimsoll::memory::{DeviceError, Holder as DeviceHolder, Share};
+use plimsoll::memory::{DeviceError, Reservation, Share};
 use plimsoll::model::zoo::ZooError;
 use plimsoll::reports::FailureReport;
 use plimsoll::specification::SpecificationError;
@@ -37,8 +37,8 @@ impl Failure {
         Self { code: 1, ..Self::usage(message, hint) }
     }
 
-    /// Prints it to stderr, as JSON to stdout where that is wanted, and gives the exit code. Where stderr is captured, a line for
-    /// `plimsoll diagnose` comes first.
+    /// Prints it to stderr, as JSON to stdout where that is wanted, and gives the exit code. Where stderr is captured,
+    /// a line for `plimsoll diagnose` comes first.
     pub fn report(self, json: bool) -> ExitCode {
         if json {
             println!("{:#}", self.as_json());
@@ -164,7 +164,7 @@ fn claims(error: &DeviceError) -> String {
             list("assigned to", shares.iter().map(|Share { name, limit }| (name, limit)).collect())
         }
         DeviceError::Held { holders, .. } => {
-            list("held by", holders.iter().map(|DeviceHolder { who, bytes }| (who, bytes)).collect())
+            list("held by", holders.iter().map(|Reservation { who, bytes }| (who, bytes)).collect())
         }
         DeviceError::Unknown { .. }
         | DeviceError::Duplicate { .. }

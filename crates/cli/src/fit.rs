@@ -32,8 +32,8 @@ pub struct Fit {
     /// With --maximize: how much slower a sample may be than as written, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
     pub slowdown: f64,
-    /// Levers that change the numbers, as a list. Those that do not are used unasked: accumulate, too, where samples of a
-    /// batch do not see each other
+    /// Levers that change the numbers, as a list. Those that do not are used unasked: accumulate, too, where samples of
+    /// a batch do not see each other
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_parser = lever())]
     pub allow: Vec<Lever>,
     /// Who shall run the step instead of Plimsoll.

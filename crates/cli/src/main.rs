@@ -52,9 +52,11 @@ enum Command {
     Fit(fit::Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(replay::Replay),
-    /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side by side
+    /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side
+    /// by side
     Report(report::Report),
-    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for TensorFlow
+    /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for
+    /// TensorFlow
     Export(export::Export),
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(diagnose::Diagnose),

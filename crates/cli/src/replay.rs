@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// `plimsoll replay`
 #[derive(Args)]
 pub struct Replay {
-    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's (.xplane.pb) or a
-    /// memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
+    /// A trace: what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's
+    /// (.xplane.pb) or a memory snapshot of PyTorch's (.pickle), gzip or not; - for standard input
     #[arg(value_name = "TRACE")]
     pub trace: String,
     /// Which allocators: bfc (TensorFlow), torch and torch-expandable (PyTorch), best-fit, bump, planned

@@ -20,14 +20,15 @@ use std::process::ExitCode;
 
 /// `plimsoll report`
 ///
-/// The page is one file that needs no network. Logs of running out of memory make a page of their own, as `diagnose -o` does.
+/// The page is one file that needs no network. Logs of running out of memory make a page of their own, as `diagnose -o`
+/// does.
 ///
 /// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
 #[derive(Args)]
 pub struct Report {
-    /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a profile of TensorFlow's, a
-    /// snapshot of PyTorch's), a plan that `plimsoll fit` wrote, or a log of running out of memory, gzip or not; - for standard input; or a
-    /// model of the zoo, such as resnet50@64, which is planned
+    /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a
+    /// profile of TensorFlow's, a snapshot of PyTorch's), a plan that `plimsoll fit` wrote, or a log of running out of
+    /// memory, gzip or not; - for standard input; or a model of the zoo, such as resnet50@64, which is planned
     #[arg(value_name = "TRACE|PLAN|LOG|MODEL", required = true)]
     pub inputs: Vec<String>,
     /// Where the page is written; - for standard output

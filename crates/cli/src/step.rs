@@ -3,29 +3,32 @@
 use crate::size::size;
 use clap::{Args, ValueEnum};
 use plimsoll::train::{Loss, Optimizer};
-use plimsoll::{Bytes, JobRequest, MOST_PARTS, OnNan};
+use plimsoll::{Bytes, JobRequest, MOST_MICRO_BATCHES, OnNan};
 
 /// What inspecting, fitting and training need to know.
 #[derive(Args)]
 pub struct Step {
-    /// A model of the zoo with its options, such as resnet50@224 or cnn@8,channels=1 (see `plimsoll zoo`), or a file of Keras: .keras,
-    /// .h5 or the .json of model.to_json(), with the size of its images behind it where it leaves that open, such as model.keras@224
+    /// A model of the zoo with its options, such as resnet50@224 or cnn@8,channels=1 (see `plimsoll zoo`), or a file of
+    /// Keras: .keras, .h5 or the .json of model.to_json(), with the size of its images behind it where it leaves that
+    /// open, such as model.keras@224
     #[arg(value_name = "MODEL", required = true)]
     pub model: Option<String>,
     /// Samples in a step
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = batch)]
     pub batch: usize,
-    /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as it takes]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_PARTS as i64))]
+    /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as
+    /// it takes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_MICRO_BATCHES as i64))]
     pub micro_batches: Option<u32>,
     /// sgd, momentum, nesterov, rmsprop, adam or adamw [default: what the model's file was compiled with, or adam]
     #[arg(long, value_name = "NAME", value_parser = optimizer)]
     pub optimizer: Option<Optimizer>,
-    /// What is minimized, by its Keras name [default: what the model's file was compiled with, or sparse_categorical_crossentropy]
+    /// What is minimized, by its Keras name [default: what the model's file was compiled with, or
+    /// sparse_categorical_crossentropy]
     #[arg(long, value_name = "NAME", value_parser = loss)]
     pub loss: Option<Loss>,
-    /// What happens to a step whose loss or gradients are not finite [default: stop]; to skip it, updates wait for all gradients, which takes
-    /// memory
+    /// What happens to a step whose loss or gradients are not finite [default: stop]; to skip it, updates wait for all
+    /// gradients, which takes memory
     #[arg(long, value_name = "WHAT", value_enum)]
     pub on_nan: Option<NanAction>,
     /// Threads that kernels run on [default: all]; results do not depend on it

@@ -28,11 +28,12 @@ pub struct Train {
     /// Run a plan that `plimsoll fit` wrote, instead of naming a model and its step
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "batch", "micro_batches", "optimizer", "loss", "on_nan", "threads", "mode", "lengths"])]
     plan: Option<PathBuf>,
-    /// The device to train on (see `plimsoll devices`); without --memory its limit is what the cgroup and the available memory
-    /// leave, minus a reserve of 5 % of that (at least 256 MiB, at most half)
+    /// The device to train on (see `plimsoll devices`); without --memory its limit is what the cgroup and the available
+    /// memory leave, minus a reserve of 5 % of that (at least 256 MiB, at most half)
     #[arg(long, value_name = "NAME", default_value = "host")]
     device: String,
-    /// Cut the host into logical devices, such as 1GiB,512MiB, and train on the one that --device names [default: the first]
+    /// Cut the host into logical devices, such as 1GiB,512MiB, and train on the one that --device names [default: the
+    /// first]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = part)]
     split: Vec<PartRequest>,
     /// digits (embedded) or synthetic (random samples of what the model takes)
@@ -50,12 +51,12 @@ pub struct Train {
     /// Decides the first weights, the order of samples and what dropout drops
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Write what was trained: out.safetensors has everything a run needs to go on, out.keras is the model's own Keras file with the
-    /// new weights
+    /// Write what was trained: out.safetensors has everything a run needs to go on, out.keras is the model's own Keras
+    /// file with the new weights
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Go on from a state that --save wrote, until there are --steps or --epochs in all; or begin with the weights of another
-    /// safetensors file
+    /// Go on from a state that --save wrote, until there are --steps or --epochs in all; or begin with the weights of
+    /// another safetensors file
     #[arg(long, value_name = "FILE.safetensors")]
     from: Option<PathBuf>,
     /// Overwrite freed memory with NaNs, to show that nobody reads it

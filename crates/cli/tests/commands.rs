@@ -127,8 +127,8 @@ fn inspecting_gives_figures_that_add_up() {
     assert_eq!(sum, 23_608_202);
 }
 
-/// The promise at full size: the planned peak is below what TensorFlow needs (969 MiB of live tensors, measured with Adam in
-/// float32), a real step runs at exactly that peak, and the whole process takes at most 64 MiB more.
+/// The promise at full size: the planned peak is below what TensorFlow needs (969 MiB of live tensors, measured with
+/// Adam in float32), a real step runs at exactly that peak, and the whole process takes at most 64 MiB more.
 #[test]
 fn a_step_of_resnet50_runs_at_its_planned_peak() {
     let planned = json("inspect resnet50@224 --batch 8")["peak_bytes"].as_u64().unwrap();

@@ -1,4 +1,5 @@
-//! Recording a run, and what can be done with the recording: replay it, export it, and read it though the run was killed.
+//! Recording a run, and what can be done with the recording: replay it, export it, and read it though the run was
+//! killed.
 
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,10 +1,11 @@
-//! Measures what an eager device adds to its allocator: the time of a take and a free through [`Pool`], beside the same calls made to
-//! the allocator itself, on the requests of a training step. The best of several rounds, since others use the machine too.
+//! Measures what an eager device adds to its allocator: the time of a take and a free through [`Pool`], beside the same
+//! calls made to the allocator itself, on the requests of a training step. The best of several rounds, since others use
+//! the machine too.
 //!
 //! `cargo run --release -p plimsoll-exec --example eager_speed`
 
 use plimsoll_exec::eager::Pool;
-use plimsoll_exec::{Eager, Settings};
+use plimsoll_exec::{Eager, RunSettings};
 use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, Device, HostRegions, by_name};
 use plimsoll_model::{Mode, zoo};
 use plimsoll_trace::{BlockId, Bytes, Event, Label, LabelId};
@@ -42,7 +43,7 @@ fn calls_of_a_step(spec: &str, batch: usize) -> Vec<Call> {
     let forward = zoo::find(spec).expect("it is in the zoo").lower(batch, Mode::Training).expect("it lowers");
     let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
     let training = training_graph(forward, &loss.into(), Optimizer::Sgd).expect("it can be trained");
-    let settings = Settings { poison: false, record: true };
+    let settings = RunSettings { poison: false, record: true };
     let make = || by_name("bfc", &AllocatorOptions::default()).expect("it has this name");
     let mut eager = Eager::new(&Device::host(LIMIT), Box::new(make), 2, settings);
     let program = eager.load(training.graph.clone(), &[]).expect("there is room");

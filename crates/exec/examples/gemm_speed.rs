@@ -1,5 +1,6 @@
-//! Compares our matrix product with the `gemm` crate's, on one thread: shapes of ResNet-50 at a batch of eight, of recurrent layers, of
-//! attention. The two take turns, and the best of several runs counts, in processor time, so that others on the machine matter less.
+//! Compares our matrix product with the `gemm` crate's, on one thread: shapes of ResNet-50 at a batch of eight, of
+//! recurrent layers, of attention. The two take turns, and the best of several runs counts, in processor time, so that
+//! others on the machine matter less.
 //!
 //! `cargo run --release -p plimsoll-exec --example gemm_speed`; a word after `--` picks the shapes whose line has it
 

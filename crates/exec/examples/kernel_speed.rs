@@ -1,5 +1,5 @@
-//! Measures kernels on layers of ResNet-50. With one thread this is the mean processor time, so that others on a shared machine hardly
-//! matter; with two it is the best of several runs by the clock.
+//! Measures kernels on layers of ResNet-50. With one thread this is the mean processor time, so that others on a shared
+//! machine hardly matter; with two it is the best of several runs by the clock.
 //!
 //! `cargo run --release -p plimsoll-exec --example kernel_speed`
 

@@ -1,8 +1,10 @@
-//! Eager execution: op by op, each tensor and each kernel's scratch taken from the device's allocator and freed after its last
-//! use, as TensorFlow's eager mode does. The kernels are the planned executor's, so the numbers are the same bits.
+//! Eager execution: op by op, each tensor and each kernel's scratch taken from the device's allocator and freed after
+//! its last use, as TensorFlow's eager mode does. The kernels are the planned executor's, so the numbers are the same
+//! bits.
 //!
-//! Several graphs can be loaded, such as one model at several batch sizes; they share what is persistent, by name.
-//! A step that runs out of memory ends with a [`Shortage`], gives everything it took back, and has updated nothing: the next can run.
+//! Several graphs can be loaded, such as one model at several batch sizes; they share what is persistent, by name. A
+//! step that runs out of memory ends with a [`Shortage`], gives everything it took back, and has updated nothing: the
+//! next can run.
 
 mod compact;
 mod pool;
@@ -17,7 +19,7 @@ pub use shortage::Shortage;
 
 use crate::backend::ProgramId;
 use crate::bound::{check_outputs, run_guarded};
-use crate::executor::{Settings, given_values};
+use crate::executor::{RunSettings, given_values};
 use crate::kernels::CpuKernels;
 use crate::step_error::StepError;
 use plimsoll_graph::{ElementType, Graph, OpId, Phase, ValueId};
@@ -65,7 +67,7 @@ enum Walk {
 
 impl Eager {
     /// A device without blocks, whose memory must be the host's, and a pool of so many threads.
-    pub fn new(device: &Device, make: MakeAllocator, threads: usize, settings: Settings) -> Self {
+    pub fn new(device: &Device, make: MakeAllocator, threads: usize, settings: RunSettings) -> Self {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let mut pool = Pool::new(device, make);
         pool.watch(settings.record, settings.poison);
@@ -79,8 +81,8 @@ impl Eager {
         }
     }
 
-    /// Gets a graph ready and takes blocks of zeros for those of its persistent values that are not there yet. `watched` are values that
-    /// must be finite whenever they were computed.
+    /// Gets a graph ready and takes blocks of zeros for those of its persistent values that are not there yet.
+    /// `watched` are values that must be finite whenever they were computed.
     pub fn load(&mut self, graph: Graph, watched: &[ValueId]) -> Result<ProgramId, StepError> {
         self.load_with(graph, watched, Updates::AtTheEnd)
     }
@@ -107,7 +109,8 @@ impl Eager {
         Ok(ProgramId(self.scripts.len() - 1))
     }
 
-    /// Frees what earlier runs left for the caller and takes blocks for the inputs of a program, which are to be written before it runs.
+    /// Frees what earlier runs left for the caller and takes blocks for the inputs of a program, which are to be
+    /// written before it runs.
     pub fn begin(&mut self, program: ProgramId) -> Result<(), StepError> {
         if let Some(lost) = &self.lost {
             return Err(StepError::OutOfMemory(lost.clone()));
@@ -169,7 +172,8 @@ impl Eager {
         fill(&mut self.pool.bytes_mut(held)[bytes]);
     }
 
-    /// Copies bytes of a value out that is there: persistent, an output of the last run, or an input after the beginning.
+    /// Copies bytes of a value out that is there: persistent, an output of the last run, or an input after the
+    /// beginning.
     ///
     /// # Panics
     /// If it is not there, or is shorter.
@@ -220,7 +224,8 @@ impl Eager {
         self.pool.allocator()
     }
 
-    /// From now on what happens to the pool is recorded, and written after each run. What is held already counts as taken now.
+    /// From now on what happens to the pool is recorded, and written after each run. What is held already counts as
+    /// taken now.
     pub fn record_to(&mut self, recorder: Recorder) {
         let held: Vec<Held> = self.held().collect();
         self.pool.record(&held);
@@ -251,7 +256,8 @@ impl Eager {
         Some(recorder)
     }
 
-    /// Everything that happened to the pool so far, if settings ask for it and nobody writes it; see [`Pool`] for its offsets.
+    /// Everything that happened to the pool so far, if settings ask for it and nobody writes it; see [`Pool`] for its
+    /// offsets.
     pub fn recording(&self) -> &Trace {
         self.pool.trace()
     }
@@ -259,7 +265,8 @@ impl Eager {
     fn walk(&mut self, program: ProgramId, walk: Walk) -> Result<(), StepError> {
         let Self { scripts, residents, pool, threads, .. } = self;
         let script = &mut scripts[program.0];
-        // The whole walk runs inside the thread pool, so that kernels find it and no job crosses from outside at every op.
+        // The whole walk runs inside the thread pool, so that kernels find it and no job crosses from outside at every
+        // op.
         let walked = threads.install(|| run_script(script, residents, pool, walk));
         if let Some(recorder) = &mut self.recorder {
             recorder.drain(self.pool.trace_mut());

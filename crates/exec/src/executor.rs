@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// How an executor runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct RunSettings {
     /// Whether bytes that a plan frees are overwritten with NaNs, to show that nobody reads them.
     pub poison: bool,
     /// Whether steps record what they do to memory.
@@ -30,7 +30,7 @@ pub struct Executor {
     session: Box<dyn Session>,
     arena: Arc<VerifiedArena>,
     programs: Vec<Program>,
-    settings: Settings,
+    settings: RunSettings,
     /// Where the persistent values end that are there from the start.
     resident: Bytes,
     recorder: Option<Recorder>,
@@ -52,7 +52,7 @@ impl Executor {
         watched: &[Vec<ValueId>],
         device: &Device,
         who: &str,
-        settings: Settings,
+        settings: RunSettings,
     ) -> Result<Self, BindError> {
         check_target(backend, &arena)?;
         let arena = Arc::new(arena);

@@ -16,5 +16,5 @@ mod step_error;
 pub use backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session};
 pub use cpu::CpuBackend;
 pub use eager::Eager;
-pub use executor::{Executor, Settings};
+pub use executor::{Executor, RunSettings};
 pub use step_error::StepError;

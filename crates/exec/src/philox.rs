@@ -1,5 +1,5 @@
-//! Philox4x32-10, a counter-based random number generator: number `i` of a stream is a function of the seed, the stream and `i` alone, so
-//! it can be computed again at any time, in any order, by any thread.
+//! Philox4x32-10, a counter-based random number generator: number `i` of a stream is a function of the seed, the stream
+//! and `i` alone, so it can be computed again at any time, in any order, by any thread.
 //!
 //! J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 3.3.
 

@@ -78,7 +78,8 @@ pub fn run(kind: &OpKind, inputs: &[&Tensor]) -> Vec<Tensor> {
     results.into_iter().zip(outputs).map(|(data, tensor)| Tensor::new(tensor, data)).collect()
 }
 
-/// What an op means, in float64 and plain loops: one implementation in the file of the op's name. An op without one does not compile.
+/// What an op means, in float64 and plain loops: one implementation in the file of the op's name. An op without one
+/// does not compile.
 trait Meaning {
     /// The contents of the outputs.
     fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>>;

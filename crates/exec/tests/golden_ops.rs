@@ -1,6 +1,7 @@
 //! The reference interpreter and the gradient graphs against what TensorFlow computes.
 //!
-//! `golden/ops.json` holds the cases; `golden/ORIGIN.md` says where they come from. Kernels are compared with the reference elsewhere.
+//! `golden/ops.json` holds the cases; `golden/ORIGIN.md` says where they come from. Kernels are compared with the
+//! reference elsewhere.
 
 use plimsoll_exec::reference::{self, Tensor};
 use plimsoll_graph::op::{Binary, Reduce, Reduction};

@@ -1,9 +1,9 @@
-//! Nothing is allocated while a step runs, the first included. Entering rayon's pool is not ours: its queue takes a new block after
-//! every 63 entries, and a step is one entry.
+//! Nothing is allocated while a step runs, the first included. Entering rayon's pool is not ours: its queue takes a new
+//! block after every 63 entries, and a step is one entry.
 
 #![allow(unsafe_code)]
 
-use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, RunSettings};
 use plimsoll_memory::Device;
 use plimsoll_model::{Mode, zoo};
 use plimsoll_plan::{Options, Profile, Residents, plan, verify_arena};
@@ -65,7 +65,7 @@ fn a_step_allocates_nothing() {
         let target = CPU.target(Profile::default());
         let made = plan(&training.graph, &target, Options::default(), &Residents::default());
         let arena = verify_arena(vec![(training.graph.clone(), made)], &target).unwrap();
-        let (device, settings) = (Device::host(arena.peak()), Settings { poison: false, record: true });
+        let (device, settings) = (Device::host(arena.peak()), RunSettings { poison: false, record: true });
         let mut executor = Executor::new(&CPU, arena, &[], &device, "test", settings).unwrap();
         let program = ProgramId::of(0);
         executor.write_i32(program, training.step, |into| into.fill(1));

@@ -1,7 +1,7 @@
 //! Random training graphs: planned, proved, run with freed bytes poisoned, and compared with the reference.
 
 use plimsoll_exec::reference::{self, Tensor};
-use plimsoll_exec::{Backend, CpuBackend, Eager, Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Eager, Executor, ProgramId, RunSettings};
 use plimsoll_graph::op::{
     BatchNorm, BiasAdd, Binary, Broadcast, Concat, Conv2d, Dropout, LayerNorm, MatMul, Pad, Padding, Pool,
     Pool2d, Reduce, Reduction, Reshape, Slice, Sliding, Softmax, Transpose, Unary,
@@ -26,7 +26,7 @@ fn target() -> Target {
 }
 
 /// An executor for a proved arena on memory that is just large enough.
-fn executor(backend: &dyn Backend, arena: VerifiedArena, settings: Settings) -> Executor {
+fn executor(backend: &dyn Backend, arena: VerifiedArena, settings: RunSettings) -> Executor {
     let device = Device::host(arena.peak());
     Executor::new(backend, arena, &[], &device, "test", settings).unwrap()
 }
@@ -99,7 +99,8 @@ fn run_and_compare(training: &TrainingGraph, seed: u64) {
     let predicted = predict(graph, &made);
     let peak = made.peak;
     let arena = verify_arena(vec![(graph.clone(), made)], &target()).unwrap();
-    let (mut executor, program) = (executor(&CPU, arena, Settings { poison: true, record: true }), PROGRAM);
+    let (mut executor, program) =
+        (executor(&CPU, arena, RunSettings { poison: true, record: true }), PROGRAM);
     let mut given = first_contents(training, seed);
     for (&id, tensor) in
         given.iter().filter(|(id, _)| matches!(graph.value(**id).source, Source::Persistent(_)))
@@ -145,7 +146,7 @@ fn run_in_pages(training: &TrainingGraph, seed: u64) {
         let made = plan(graph, &target, Options::default(), &Residents::default());
         let (peak, predicted) = (made.peak, predict(graph, &made));
         let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
-        let mut executor = executor(&backend, arena, Settings { poison: true, record: true });
+        let mut executor = executor(&backend, arena, RunSettings { poison: true, record: true });
         for id in graph.inputs().chain(graph.persistents()) {
             match graph.tensor(id).element {
                 ElementType::I32 => executor.write_i32(PROGRAM, id, |into| into.fill(1)),
@@ -166,7 +167,7 @@ fn run_planned_and_eager(training: &TrainingGraph, seed: u64) {
     let graph = &training.graph;
     let made = plan(graph, &target(), Options::default(), &Residents::default());
     let arena = verify_arena(vec![(graph.clone(), made)], &target()).unwrap();
-    let settings = Settings { poison: true, record: true };
+    let settings = RunSettings { poison: true, record: true };
     let (mut executor, planned) = (executor(&CPU, arena, settings), PROGRAM);
     let make = || Box::new(Bfc::new(BfcOptions::default())) as Box<dyn Allocator>;
     let mut eager = Eager::new(&Device::host(Bytes::mib(64)), Box::new(make), CPU.threads, settings);
@@ -422,7 +423,7 @@ fn nothing_is_written_beyond_the_peak() {
     let above = plan(&pattern, &target(), Options::default(), &residents);
     let arena = verify_arena(vec![(training.graph.clone(), made), (pattern, above)], &target()).unwrap();
     assert!(arena.peak() >= peak + Bytes(1 << 16));
-    let mut executor = executor(&CPU, arena, Settings { poison: true, record: false });
+    let mut executor = executor(&CPU, arena, RunSettings { poison: true, record: false });
     let [step, pattern] = [ProgramId::of(0), ProgramId::of(1)];
     executor.write_i32(pattern, x, |into| into.fill(0x5a5a_5a5a));
     executor.run(step).unwrap();

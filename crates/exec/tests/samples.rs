@@ -1,5 +1,6 @@
-//! What the analysis of samples calls apart is apart: random graphs are interpreted on a batch and on its halves, and every value that is said
-//! to keep samples apart must have the same elements for each sample. `Mixed` promises nothing.
+//! What the analysis of samples calls apart is apart: random graphs are interpreted on a batch and on its halves, and
+//! every value that is said to keep samples apart must have the same elements for each sample. `Mixed` promises
+//! nothing.
 
 use plimsoll_exec::reference::{Tensor, interpret};
 use plimsoll_graph::op::{

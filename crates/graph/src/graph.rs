@@ -53,7 +53,8 @@ impl Graph {
         }
     }
 
-    /// A graph with the same layers, inputs and persistent values and without ops; and for each value what stands for it there.
+    /// A graph with the same layers, inputs and persistent values and without ops; and for each value what stands for
+    /// it there.
     pub fn without_ops(&self) -> (Self, Vec<Option<ValueId>>) {
         let mut new = Self { layers: self.layers.clone(), ..Self::new(self.name.as_str()) };
         let copied = self.values.iter().map(|value| match value.source {
@@ -150,16 +151,17 @@ impl Graph {
             .sum()
     }
 
-    /// The name that is wanted, or one like it that no input and no persistent value has. Whoever adds values of its own to a graph
-    /// asks for it, so that nothing a model calls its own is refused.
+    /// The name that is wanted, or one like it that no input and no persistent value has. Whoever adds values of its
+    /// own to a graph asks for it, so that nothing a model calls its own is refused.
     pub fn free_name(&self, wanted: &str) -> String {
         let given = self.values.iter().filter(|value| !matches!(value.source, Source::Op(_)));
         let names: HashSet<&str> = given.map(|value| value.name.as_str()).collect();
         numbered(wanted).find(|name| !names.contains(name.as_str())).expect("numbers do not end")
     }
 
-    /// The beginning that is wanted, or one like it, that no name of an input or of what the model itself keeps has, followed by `/`.
-    /// It does not depend on what training has added, so that all graphs made from one model give the same.
+    /// The beginning that is wanted, or one like it, that no name of an input or of what the model itself keeps has,
+    /// followed by `/`. It does not depend on what training has added, so that all graphs made from one model give the
+    /// same.
     pub fn free_prefix(&self, wanted: &str) -> String {
         let own = self.values.iter().filter(|value| match value.source {
             Source::Op(_) => false,

@@ -1,9 +1,9 @@
 //! Ops: the table of everything that can be computed.
 //!
-//! One op has one file of this name at each stage: its attributes and shape rule here in `op/`, its
-//! gradient in `train/src/gradient/`, its meaning in `exec/src/reference/`, its kernel in
-//! `exec/src/kernels/cpu/`. No `match` over [`OpKind`] has a `_` arm, and [`of_op`](crate::of_op) asks traits of every op, so the
-//! compiler names what a new op forgot.
+//! One op has one file of this name at each stage: its attributes and shape rule here in `op/`, its gradient in
+//! `train/src/gradient/`, its meaning in `exec/src/reference/`, its kernel in `exec/src/kernels/cpu/`. No `match` over
+//! [`OpKind`] has a `_` arm, and [`of_op`](crate::of_op) asks traits of every op, so the compiler names what a new op
+//! forgot.
 
 mod all_finite;
 mod attention;
@@ -152,7 +152,8 @@ macro_rules! op_kinds {
                 inferred.map_err(|problem| ShapeError { op: self.name().to_string(), inputs: inputs.to_vec(), problem })
             }
 
-            /// Whether samples stay apart: whether each sample's part of the outputs is made from the same sample's part of the inputs.
+            /// Whether samples stay apart: whether each sample's part of the outputs is made from the same sample's
+            /// part of the inputs.
             pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
                 match self {
                     $(Self::$kind(op) => op.keeps_apart(at),)*
@@ -160,8 +161,8 @@ macro_rules! op_kinds {
             }
         }
 
-        /// Does the same for whichever op a kind is: `of_op!(kind, op => op.run(call))`. Other crates dispatch with it, so that their
-        /// tables of all ops are traits, which a new op must implement.
+        /// Does the same for whichever op a kind is: `of_op!(kind, op => op.run(call))`. Other crates dispatch with it,
+        /// so that their tables of all ops are traits, which a new op must implement.
         #[macro_export]
         macro_rules! of_op {
             ($dollar of:expr, $dollar op:ident => $dollar then:expr) => {
@@ -247,7 +248,8 @@ impl OpKind {
         Vec::from_iter(replaces_first.then_some(Overwrite { input: 0, output: 0 }))
     }
 
-    /// Whether random numbers are drawn: by the position of an element, so that parts of a batch draw others than the whole.
+    /// Whether random numbers are drawn: by the position of an element, so that parts of a batch draw others than the
+    /// whole.
     pub fn draws(&self) -> bool {
         matches!(self, Self::Dropout(_) | Self::RandomNormal(_))
     }
@@ -272,7 +274,8 @@ impl OpKind {
 }
 
 impl Op {
-    /// What decides whether an update happens: where it is 0, everything stays as it is. Nothing for ops that always do what they do.
+    /// What decides whether an update happens: where it is 0, everything stays as it is. Nothing for ops that always do
+    /// what they do.
     pub fn gate(&self) -> Option<ValueId> {
         let position = if let OpKind::Update(rule) = &self.kind {
             rule.gate()

@@ -1,18 +1,21 @@
 //! Which axis of each value carries the samples of a batch, and whether samples stay apart.
 //!
-//! In: the graphs of one model for two numbers of samples. Out: for each value whether its elements can be told apart by sample, and if not, the
-//! op to blame. Whoever cuts a batch (micro-batches, parts of a step, replicas) asks here first.
+//! In: the graphs of one model for two numbers of samples. Out: for each value whether its elements can be told apart
+//! by sample, and if not, the op to blame. Whoever cuts a batch (micro-batches, parts of a step, replicas) asks here
+//! first.
 //!
-//! Method: what grows from one graph to the other are the samples. Inputs carry them on axis 0, one element each. A value on which one axis
-//! grows in proportion, made by an op that does not look along it (`keeps_apart`, one rule in each op's file), carries them on that
-//! axis. A value that does not grow and is made from samples is a mixture of them; so is what a forward pass remembers, which parts of a batch
-//! would do several times.
+//! Method: what grows from one graph to the other are the samples. Inputs carry them on axis 0, one element each. A
+//! value on which one axis grows in proportion, made by an op that does not look along it (`keeps_apart`, one rule in
+//! each op's file), carries them on that axis. A value that does not grow and is made from samples is a mixture of
+//! them; so is what a forward pass remembers, which parts of a batch would do several times.
 //!
-//! Equation: if a value is `Apart { axis, inner }`, then the elements `[s * inner, (s + 1) * inner)` of its axis are a function of sample `s` and
-//! of what all samples share, the same function for any number of samples. Random numbers are drawn by the position of an element, not by the
-//! sample ([`crate::OpKind::draws`]): the equation holds for any draw, but parts of a batch draw other numbers than the whole.
+//! Equation: if a value is `Apart { axis, inner }`, then the elements `[s * inner, (s + 1) * inner)` of its axis are a
+//! function of sample `s` and of what all samples share, the same function for any number of samples. Random numbers
+//! are drawn by the position of an element, not by the sample ([`crate::OpKind::draws`]): the equation holds for any
+//! draw, but parts of a batch draw other numbers than the whole.
 //!
-//! `Mixed` may be said of something that is apart (rules are simple where nothing needs more); the other way round would be an error.
+//! `Mixed` may be said of something that is apart (rules are simple where nothing needs more); the other way round
+//! would be an error.
 
 use crate::{Graph, Op, OpId, Shape, Source, ValueId};
 use std::fmt;
@@ -51,7 +54,8 @@ impl fmt::Display for Mixing {
     }
 }
 
-/// How samples stand in each value of a graph. The other graph is the same model's for another number of samples; both have at least two.
+/// How samples stand in each value of a graph. The other graph is the same model's for another number of samples; both
+/// have at least two.
 pub fn samples(graph: &Graph, other: &Graph) -> Vec<Samples> {
     let mut found = vec![Samples::Mixed; graph.values().len()];
     let Some(batches) = batches(graph, other) else { return found };
@@ -70,8 +74,8 @@ pub fn samples(graph: &Graph, other: &Graph) -> Vec<Samples> {
     found
 }
 
-/// What lets samples see each other on the way to an output of a forward graph, or to something it remembers; nothing if a batch in parts is
-/// the same as a whole one.
+/// What lets samples see each other on the way to an output of a forward graph, or to something it remembers; nothing
+/// if a batch in parts is the same as a whole one.
 pub fn mixing(graph: &Graph, other: &Graph) -> Option<Mixing> {
     let found = samples(graph, other);
     let apart = |&id: &ValueId| matches!(found[id.index()], Samples::Shared | Samples::Apart { axis: 0, .. });
@@ -168,7 +172,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// What the shapes alone say: `Shared` if nothing grows, `Apart` if one axis does, by as many elements for each sample.
+    /// What the shapes alone say: `Shared` if nothing grows, `Apart` if one axis does, by as many elements for each
+    /// sample.
     fn grown(&self, id: ValueId) -> Samples {
         let [one, two] = [self.graph, self.other].map(|graph| graph.tensor(id));
         if one.element != two.element || one.shape.rank() != two.shape.rank() {
@@ -188,8 +193,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The numbers of samples: what axis 0 of the first input that grows has. Nothing for graphs that are not of one model, or of a single sample,
-/// whose shapes do not tell it from what all samples share.
+/// The numbers of samples: what axis 0 of the first input that grows has. Nothing for graphs that are not of one model,
+/// or of a single sample, whose shapes do not tell it from what all samples share.
 fn batches(graph: &Graph, other: &Graph) -> Option<[usize; 2]> {
     let same = (graph.values().len(), graph.ops().len()) == (other.values().len(), other.ops().len());
     let first = |graph: &Graph, id: ValueId| graph.tensor(id).shape.extents().first().copied();

@@ -1,4 +1,5 @@
-//! Mutates Keras files for so many seconds and opens them: `cargo run --release -p plimsoll-import --example fuzz_keras -- 600`.
+//! Mutates Keras files for so many seconds and opens them: `cargo run --release -p plimsoll-import --example
+//! fuzz_keras -- 600`.
 //!
 //! Nothing may panic, take more than a second, or hang. What is found is written to the current folder and said.
 
@@ -56,7 +57,8 @@ fn files() -> Vec<Vec<u8>> {
     files
 }
 
-/// The configuration inside an archive, which gets mutations of its own: most of those to an archive only break a checksum.
+/// The configuration inside an archive, which gets mutations of its own: most of those to an archive only break a
+/// checksum.
 fn config(archive: &[u8]) -> Option<Vec<u8>> {
     let start = archive.windows(13).position(|window| window == br#"{"module": "k"#)?;
     let end = archive[start..].windows(4).position(|window| window == b"PK\x03\x04")?;

@@ -1,5 +1,5 @@
-//! How fast logs are read, and in how much memory: a log of the given size (MiB, default 1024), made on the fly, of training output with a
-//! dump now and then, or of nothing but chunks.
+//! How fast logs are read, and in how much memory: a log of the given size (MiB, default 1024), made on the fly, of
+//! training output with a dump now and then, or of nothing but chunks.
 //!
 //! `cargo run --release -p plimsoll-import --example oomlog_speed -- 1024`
 

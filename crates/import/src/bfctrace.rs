@@ -33,7 +33,8 @@ pub fn read(input: impl Read) -> Result<BfcTrace, BfcTraceError> {
 
 /// What TensorFlow's allocator did, in order.
 ///
-/// Equations, checked while reading: a freed block is live; no two live blocks overlap; where regions are given, a block lies in one.
+/// Equations, checked while reading: a freed block is live; no two live blocks overlap; where regions are given, a
+/// block lies in one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BfcTrace {
     /// What happened.
@@ -144,8 +145,8 @@ impl BfcTrace {
         })
     }
 
-    /// As a trace of requested bytes, with the regions one after another; in a log without regions, from the lowest address. An event's time is
-    /// its number.
+    /// As a trace of requested bytes, with the regions one after another; in a log without regions, from the lowest
+    /// address. An event's time is its number.
     pub fn to_trace(&self) -> Trace {
         let mut regions = Regions::default();
         let lowest = self.addresses().min().unwrap_or(0);

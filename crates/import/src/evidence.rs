@@ -1,5 +1,5 @@
-//! Evidence of running out of memory, of any kind we know: logs, PyTorch's snapshots and what `--json` says of a failure, told apart by
-//! their first bytes. Gzip or not.
+//! Evidence of running out of memory, of any kind we know: logs, PyTorch's snapshots and what `--json` says of a
+//! failure, told apart by their first bytes. Gzip or not.
 
 use crate::gzip::Unpacked;
 use crate::oomlog::{self, Log};

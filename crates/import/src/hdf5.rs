@@ -1,7 +1,9 @@
-//! HDF5 files, written in one pass: groups, datasets without chunks or filters, and attributes that are texts. That is all that Keras asks for.
+//! HDF5 files, written in one pass: groups, datasets without chunks or filters, and attributes that are texts. That is
+//! all that Keras asks for.
 //!
-//! In: a tree of groups with the types of their datasets. Out: the file, in the order of its bytes; datasets are asked for one after the other, and
-//! each only when its place has come, so that nothing but names and shapes is held in memory.
+//! In: a tree of groups with the types of their datasets. Out: the file, in the order of its bytes; datasets are asked
+//! for one after the other, and each only when its place has come, so that nothing but names and shapes is held in
+//! memory.
 //!
 //! ```text
 //! superblock   version 2, 48 bytes

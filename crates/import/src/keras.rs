@@ -1,8 +1,9 @@
 //! Models that Keras has saved: `.keras` archives, `model.to_json()`, and legacy `.h5` files.
 //!
-//! In: a file. Out: a `Model` of the same layers under the same names, which weights of the file are which of its parameters, and how it was
-//! compiled. Invariant: what changes the computation and is not known here is an error that names it; what only regularizes training is
-//! listed in [`Keras::notes`]. Memory is bounded by the file and the model, whatever the file declares.
+//! In: a file. Out: a `Model` of the same layers under the same names, which weights of the file are which of its
+//! parameters, and how it was compiled. Invariant: what changes the computation and is not known here is an error that
+//! names it; what only regularizes training is listed in [`Keras::notes`]. Memory is bounded by the file and the model,
+//! whatever the file declares.
 //!
 //! ```
 //! use plimsoll_import::keras;
@@ -142,8 +143,8 @@ impl Keras {
         write::check(self, path)
     }
 
-    /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. The state has each weight by its
-    /// name in the graph; what else it has is left out.
+    /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. The state
+    /// has each weight by its name in the graph; what else it has is left out.
     pub fn write(&self, path: &Path, state: &State, contents: &dyn Contents) -> Result<(), KerasError> {
         write::write(self, path, state, contents)
     }

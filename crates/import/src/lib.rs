@@ -1,4 +1,5 @@
-//! Foreign models and weights become `Model`s, foreign logs and traces become `Trace`s. Nothing here panics, whatever the bytes.
+//! Foreign models and weights become `Model`s, foreign logs and traces become `Trace`s. Nothing here panics, whatever
+//! the bytes.
 
 pub mod bfctrace;
 pub mod evidence;

@@ -1,7 +1,9 @@
-//! Out-of-memory reports in logs: TensorFlow's dumps of all generations, PyTorch's messages, XLA's reports and our own evidence.
+//! Out-of-memory reports in logs: TensorFlow's dumps of all generations, PyTorch's messages, XLA's reports and our own
+//! evidence.
 //!
-//! In: any stream of bytes, gzip or not, in which reports may be buried. Out: a [`Log`] with a [`Dump`] for each, in the order of their lines.
-//! Memory is bounded: of many reports the first and the last are kept, and of many chunks only so many.
+//! In: any stream of bytes, gzip or not, in which reports may be buried. Out: a [`Log`] with a [`Dump`] for each, in
+//! the order of their lines. Memory is bounded: of many reports the first and the last are kept, and of many chunks
+//! only so many.
 
 mod dump;
 mod figure;
@@ -16,7 +18,7 @@ mod utf16;
 mod words;
 mod xla;
 
-pub use dump::{Activity, Bin, Chunk, Dump, Holder, RefusedBy, Region, SizeCount, Source};
+pub use dump::{Activity, Bin, Chunk, Dump, LoggedHolder, RefusedBy, Region, SizeCount, Source};
 pub use figure::Figure;
 pub(crate) use figure::LARGEST_CHUNK;
 pub(crate) use ours::dump_of;
@@ -253,7 +255,8 @@ impl Reader {
         self.continue_evidence(rest)
     }
 
-    /// Goes on with evidence whose line is longer than what is looked at in one piece; says how much of the piece belongs to it.
+    /// Goes on with evidence whose line is longer than what is looked at in one piece; says how much of the piece
+    /// belongs to it.
     fn continue_evidence(&mut self, piece: &[u8]) -> usize {
         let Some(open) = self.ours.as_mut().filter(|open| open.line == self.line) else {
             self.finish_evidence();

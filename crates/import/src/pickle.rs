@@ -1,7 +1,9 @@
-//! Python's pickles, restricted: plain data and known containers. Nothing is ever called, and whatever names a function or a class is refused.
+//! Python's pickles, restricted: plain data and known containers. Nothing is ever called, and whatever names a function
+//! or a class is refused.
 //!
-//! A pickle is a program for a small machine with a stack. Here it can make nothing but numbers, texts, lists, tuples and dictionaries, which lie in
-//! one list and refer to each other by number: no depth, no cycle and no sharing can hurt. Memory is bounded by [`MOST_VALUES`].
+//! A pickle is a program for a small machine with a stack. Here it can make nothing but numbers, texts, lists, tuples
+//! and dictionaries, which lie in one list and refer to each other by number: no depth, no cycle and no sharing can
+//! hurt. Memory is bounded by [`MOST_VALUES`].
 
 mod machine;
 

@@ -1,5 +1,5 @@
-//! Traces of any kind we know, told apart by their first bytes: our own forms, logs of TensorFlow's allocator, TensorFlow's profiles and
-//! PyTorch's snapshots. Gzip or not.
+//! Traces of any kind we know, told apart by their first bytes: our own forms, logs of TensorFlow's allocator,
+//! TensorFlow's profiles and PyTorch's snapshots. Gzip or not.
 
 use crate::bfctrace::{self, BfcTraceError};
 use crate::gzip::Unpacked;

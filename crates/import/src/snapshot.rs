@@ -1,9 +1,10 @@
-//! PyTorch's memory snapshots (`torch.cuda.memory._dump_snapshot`): the blocks of every segment, and what happened before, if it was recorded.
+//! PyTorch's memory snapshots (`torch.cuda.memory._dump_snapshot`): the blocks of every segment, and what happened
+//! before, if it was recorded.
 
 mod history;
 
 use crate::gzip::Unpacked;
-use crate::oomlog::{Chunk, Dump, Figure, Holder, LARGEST_CHUNK, Region, Source};
+use crate::oomlog::{Chunk, Dump, Figure, LARGEST_CHUNK, LoggedHolder, Region, Source};
 use crate::pickle::{self, Node, Pickle, PickleError};
 use std::collections::HashMap;
 use std::io::Read;
@@ -105,7 +106,7 @@ impl Snapshot {
 
 #[derive(Default)]
 struct Holders {
-    list: Vec<Holder>,
+    list: Vec<LoggedHolder>,
     by_name: HashMap<String, u32>,
 }
 
@@ -118,7 +119,7 @@ impl Holders {
         }
         let index = *self.by_name.entry(who.clone()).or_insert(next);
         if index == next {
-            self.list.push(Holder { who, bytes: Figure::default() });
+            self.list.push(LoggedHolder { who, bytes: Figure::default() });
         }
         let held = &mut self.list[index as usize].bytes;
         *held = held.plus(Figure::exact(bytes));
@@ -167,7 +168,8 @@ fn sum_up(dump: &mut Dump) {
     dump.pool = Some(Figure::exact(pool));
 }
 
-/// The line of the user's program in a stack of frames: the first that is not PyTorch's own; otherwise the first of all.
+/// The line of the user's program in a stack of frames: the first that is not PyTorch's own; otherwise the first of
+/// all.
 fn frame(frames: Node) -> Option<String> {
     let is_users = |frame: &Node| {
         word(frame, "filename").is_some_and(|file| {

@@ -1,8 +1,8 @@
-//! Memory in TensorFlow's profiles (`.xplane.pb`, as `tf.profiler.experimental.start` writes them): the events `MemoryAllocation` and
-//! `MemoryDeallocation`, which every allocator of TensorFlow adds while a profile is taken.
+//! Memory in TensorFlow's profiles (`.xplane.pb`, as `tf.profiler.experimental.start` writes them): the events
+//! `MemoryAllocation` and `MemoryDeallocation`, which every allocator of TensorFlow adds while a profile is taken.
 //!
-//! A profile begins in the middle: blocks that are freed without having been taken stand at the beginning of the trace, and what else
-//! the allocator says it had is one block more.
+//! A profile begins in the middle: blocks that are freed without having been taken stand at the beginning of the trace,
+//! and what else the allocator says it had is one block more.
 
 mod space;
 
@@ -136,7 +136,8 @@ struct Story {
 }
 
 impl Story {
-    /// One block for what was live all the time: nothing is known of it but how much it is. It stands behind all others.
+    /// One block for what was live all the time: nothing is known of it but how much it is. It stands behind all
+    /// others.
     fn nothing_known(&mut self, events: &[MemoryEvent], before: &[&MemoryEvent], end: u64) {
         let first = &events[0];
         let at_start = match first.is_free {

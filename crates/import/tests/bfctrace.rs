@@ -1,4 +1,5 @@
-//! Reading TensorFlow's allocation traces: what good ones give, and that bad ones are errors with a line and never panics.
+//! Reading TensorFlow's allocation traces: what good ones give, and that bad ones are errors with a line and never
+//! panics.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;

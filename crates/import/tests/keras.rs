@@ -1,4 +1,5 @@
-//! Models of Keras: all of `keras.applications` have Keras's parameters, and models of every layer compute what Keras computes.
+//! Models of Keras: all of `keras.applications` have Keras's parameters, and models of every layer compute what Keras
+//! computes.
 //!
 //! `keras/make_keras.py` has made the data; see `keras/ORIGIN.md`.
 
@@ -222,7 +223,8 @@ fn read(keras: &Keras, position: usize) -> Vec<f32> {
     into
 }
 
-/// As Keras 2 writes it: calls as lists, the calls of a model counted from 1, the shape of the input in the first layer.
+/// As Keras 2 writes it: calls as lists, the calls of a model counted from 1, the shape of the input in the first
+/// layer.
 #[test]
 fn files_of_keras_2_are_read() {
     let dense = |name: &str, reads: &str| {

@@ -1,4 +1,5 @@
-//! Reports of every generation, written by the test in the form that each framework prints, with figures of our own, and buried in other lines.
+//! Reports of every generation, written by the test in the form that each framework prints, with figures of our own,
+//! and buried in other lines.
 
 use plimsoll_import::oomlog::{Activity, Dump, Figure, Log, Source, read};
 use plimsoll_trace::evidence::{Evidence, Holder, RefusedBy, VERSION};

@@ -1,4 +1,5 @@
-//! TensorFlow's own traces, replayed: the same addresses, the same chunk sizes, and limits near those at which TensorFlow really runs.
+//! TensorFlow's own traces, replayed: the same addresses, the same chunk sizes, and limits near those at which
+//! TensorFlow really runs.
 
 use plimsoll_import::bfctrace::{self, BfcEvent, BfcTrace};
 use plimsoll_memory::replay::{Requests, smallest_limit};

@@ -1,4 +1,5 @@
-//! TensorFlow's profiles: what a real one gives, that its own sums come out again, and that damaged ones are errors and never panics.
+//! TensorFlow's profiles: what a real one gives, that its own sums come out again, and that damaged ones are errors and
+//! never panics.
 
 use plimsoll_import::{recording, xplane};
 use plimsoll_trace::{Bytes, Event, What, summarize, verify};
@@ -41,7 +42,8 @@ fn a_profile_is_a_recording() {
     );
     let clocks = trace.marks.iter().filter(|mark| matches!(mark.what, What::Clock { .. })).count();
     assert!(clocks > 100, "{clocks} clocks");
-    // As TensorFlow's own reader and a few lines of Python add it up. It is far below the peak, which counts chunks: one of them has 13.2 MiB too much.
+    // As TensorFlow's own reader and a few lines of Python add it up. It is far below the peak, which counts chunks:
+    // one of them has 13.2 MiB too much.
     assert_eq!(summarize(trace).floor, Bytes(28_020_508));
     let ops: Vec<&str> = trace.labels.iter().map(|label| label.op.as_str()).collect();
     assert!(ops.contains(&"gradient_tape/sequential_1/dense_1_2/MatMul/MatMul_1"), "{ops:?}");

@@ -1,7 +1,7 @@
 //! Allocators: who decides which bytes of a device a tensor gets when there is no plan.
 //!
-//! They work on offsets inside regions, not on pointers, so the same code serves a simulation, host memory and a GPU buffer. Where regions
-//! come from is [`Regions`]' business: a simulation only counts them, a device maps them.
+//! They work on offsets inside regions, not on pointers, so the same code serves a simulation, host memory and a GPU
+//! buffer. Where regions come from is [`Regions`]' business: a simulation only counts them, a device maps them.
 //!
 //! Equations that hold between any two calls and that tests recount:
 //! - no two live blocks overlap, and every live block lies inside one region.
@@ -98,7 +98,8 @@ pub trait Allocator: Send {
     /// How things stand.
     fn statistics(&self) -> Statistics;
 
-    /// Every block of every region: the live ones with who they are for, the free ones with nobody. In no particular order.
+    /// Every block of every region: the live ones with who they are for, the free ones with nobody. In no particular
+    /// order.
     fn blocks(&self) -> Box<dyn Iterator<Item = (Block, Option<LabelId>)> + '_>;
 }
 

@@ -1,7 +1,7 @@
 //! The books of a logical device: its limit, what it has reserved, and who holds what.
 
 use crate::reserve::Reserve;
-use crate::{Growth, Holder, Mapping};
+use crate::{Growth, Mapping, Reservation};
 use plimsoll_trace::{Bytes, Offset};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,13 +28,14 @@ pub(crate) struct Books {
     pub(crate) limit: Bytes,
     pub(crate) holders: BTreeMap<Ticket, Entry>,
     next: u64,
-    /// What was reserved at once: nothing with growth, one region without, one more for each time the limit was raised in use.
+    /// What was reserved at once: nothing with growth, one region without, one more for each time the limit was raised
+    /// in use.
     pub(crate) reserves: Vec<Reserve>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Entry {
-    pub(crate) holder: Holder,
+    pub(crate) holder: Reservation,
     /// Where in the reserves it is, without growth.
     pub(crate) place: Option<(Arc<Mapping>, Offset)>,
 }
@@ -58,7 +59,7 @@ impl Books {
         self.holders.values().map(|entry| entry.holder.bytes).sum()
     }
 
-    pub(crate) fn holders(&self) -> Vec<Holder> {
+    pub(crate) fn holders(&self) -> Vec<Reservation> {
         self.holders.values().map(|entry| entry.holder.clone()).collect()
     }
 

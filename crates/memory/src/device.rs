@@ -1,14 +1,16 @@
 //! A logical device: memory with a limit, and the list of who holds how much of it.
 //!
-//! Equations, checked at every request: `in_use = sum(holders) <= limit`, and `in_use <= reserved <= limit` (without growth, the last up to the
-//! page or so that rounds each piece). Everything the device holds for anybody counts: arenas and the regions of allocators.
+//! Equations, checked at every request: `in_use = sum(holders) <= limit`, and `in_use <= reserved <= limit` (without
+//! growth, the last up to the page or so that rounds each piece). Everything the device holds for anybody counts:
+//! arenas and the regions of allocators.
 
 use crate::books::{Books, Entry, Figures, Ticket};
 use crate::physical::ShareId;
 use crate::piece::{Page, Piece, page_lengths};
 use crate::reserve::Reserve;
 use crate::{
-    Arena, DeviceError, FreeBlocks, Holder, Host, Mapping, OutOfMemory, PhysicalDevice, Share, Statistics,
+    Arena, DeviceError, FreeBlocks, Host, Mapping, OutOfMemory, PhysicalDevice, Reservation, Share,
+    Statistics,
 };
 use plimsoll_trace::{Bytes, Offset};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,7 +97,7 @@ impl Device {
     }
 
     /// Who holds what of it now.
-    pub fn holders(&self) -> Vec<Holder> {
+    pub fn holders(&self) -> Vec<Reservation> {
         self.books().holders()
     }
 
@@ -117,7 +119,8 @@ impl Device {
         self.take("nobody", Bytes::ZERO, None).is_ok_and(|piece| piece.is_host())
     }
 
-    /// Gives it another limit, also while it is in use: more if the physical device leaves it, less if it holds no more than that.
+    /// Gives it another limit, also while it is in use: more if the physical device leaves it, less if it holds no more
+    /// than that.
     pub fn resize(&self, limit: Bytes) -> Result<(), DeviceError> {
         let mut books = self.books();
         let in_use = books.in_use();
@@ -139,13 +142,14 @@ impl Device {
         Ok(fitted?)
     }
 
-    /// Gives everything that is reserved but not in use back to the operating system, and says how much that was. It is reserved
-    /// again when it is needed.
+    /// Gives everything that is reserved but not in use back to the operating system, and says how much that was. It is
+    /// reserved again when it is needed.
     pub fn release(&self) -> Bytes {
         self.books().release()
     }
 
-    /// A refusal with the device's evidence, and that of the allocator that could not meet the request, if one stands in between.
+    /// A refusal with the device's evidence, and that of the allocator that could not meet the request, if one stands
+    /// in between.
     pub fn out_of_memory(&self, who: &str, requested: Bytes, allocator: Option<&Statistics>) -> OutOfMemory {
         let mut refusal = self.refuse(&self.books(), who, requested, None);
         if let Some(statistics) = allocator {
@@ -170,7 +174,7 @@ impl Device {
                 (pages_of(&place, bytes, page), Some(place))
             }
         };
-        let ticket = books.enter(Entry { holder: Holder { who: who.to_string(), bytes }, place });
+        let ticket = books.enter(Entry { holder: Reservation { who: who.to_string(), bytes }, place });
         Ok(Piece { pages, page, bytes, device: self.clone(), ticket })
     }
 
@@ -224,7 +228,8 @@ impl Device {
         }
     }
 
-    /// Reserves more memory at once. The system would end the process rather than refuse pages it does not have, so it is asked first.
+    /// Reserves more memory at once. The system would end the process rather than refuse pages it does not have, so it
+    /// is asked first.
     fn reserve(&self, books: &mut Books, bytes: Bytes) -> Result<(), OutOfMemory> {
         let hardware = self.state.physical.hardware();
         let refuse = |said: String| self.refuse(books, "the reserve", bytes, Some(said));

@@ -1,6 +1,6 @@
 //! Why a device cannot be had as it was asked for.
 
-use crate::{Holder, OutOfMemory, Share};
+use crate::{OutOfMemory, Reservation, Share};
 use plimsoll_trace::Bytes;
 
 /// A device that does not exist, or a limit it cannot have.
@@ -51,7 +51,7 @@ pub enum DeviceError {
         /// What it holds.
         in_use: Bytes,
         /// Who holds what.
-        holders: Vec<Holder>,
+        holders: Vec<Reservation>,
     },
     /// The limit could not be reserved at once.
     #[error(transparent)]

@@ -90,7 +90,8 @@ impl HostMemory {
         least(self.available, self.cgroup.map(|cgroup| cgroup.left))
     }
 
-    /// What an automatic limit leaves to everybody else: 5 % of what is left, at least 256 MiB, at most half of what is left.
+    /// What an automatic limit leaves to everybody else: 5 % of what is left, at least 256 MiB, at most half of what is
+    /// left.
     pub fn reserve(&self) -> Option<Bytes> {
         let left = self.left()?;
         Some(Bytes(left.0 / 20).max(Bytes::mib(256)).min(Bytes(left.0 / 2)))

@@ -1,7 +1,8 @@
 //! Devices with limits, arenas and regions mapped on them, and out of memory as a value that carries its evidence.
 //!
-//! As TensorFlow users know them: **physical** devices, a **visible** subset, and **logical** devices cut from one physical device,
-//! each with a limit. Growth and a limit go together, the limit counts everything, and it can be changed while the device is in use.
+//! As TensorFlow users know them: **physical** devices, a **visible** subset, and **logical** devices cut from one
+//! physical device, each with a limit. Growth and a limit go together, the limit counts everything, and it can be
+//! changed while the device is in use.
 //!
 //! ```
 //! use plimsoll_memory::{Devices, Growth};
@@ -53,5 +54,5 @@ pub use hardware::{Hardware, Memory};
 pub use host::{Cgroup, Host, HostMemory};
 pub use host_regions::HostRegions;
 pub use mapping::Mapping;
-pub use out_of_memory::{FreeBlocks, Holder, OutOfMemory};
+pub use out_of_memory::{FreeBlocks, OutOfMemory, Reservation};
 pub use physical::{PhysicalDevice, Share};

@@ -16,7 +16,7 @@ pub struct OutOfMemory {
     /// What the device may hold in all.
     pub limit: Bytes,
     /// Who holds what.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<Reservation>,
     /// What is free inside the regions, where an allocator cuts blocks from regions.
     pub blocks: Option<Box<FreeBlocks>>,
     /// What the operating system said, if it was not the limit that refused.
@@ -25,7 +25,7 @@ pub struct OutOfMemory {
 
 /// Somebody who holds memory of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct Reservation {
     /// Who it is.
     pub who: String,
     /// How much they hold.
@@ -71,7 +71,7 @@ impl OutOfMemory {
     pub fn evidence(&self) -> Evidence {
         let named = |name: &str| Label { value: name.to_string(), ..Label::default() };
         let mut holders: Vec<evidence::Holder> = (self.holders.iter())
-            .map(|Holder { who, bytes }| evidence::Holder { label: named(who), bytes: *bytes })
+            .map(|Reservation { who, bytes }| evidence::Holder { label: named(who), bytes: *bytes })
             .collect();
         holders.sort_by_key(|holder| std::cmp::Reverse(holder.bytes));
         Evidence {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn refused(blocks: Option<FreeBlocks>) -> OutOfMemory {
-        let holders = vec![Holder { who: "regions".to_string(), bytes: Bytes::mib(90) }];
+        let holders = vec![Reservation { who: "regions".to_string(), bytes: Bytes::mib(90) }];
         let (device, who) = ("host".to_string(), "conv".to_string());
         let (requested, limit) = (Bytes::mib(30), Bytes::mib(100));
         OutOfMemory { device, who, requested, limit, holders, blocks: blocks.map(Box::new), system: None }

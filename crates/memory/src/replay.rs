@@ -30,8 +30,8 @@ pub fn replay<A: Allocator + ?Sized>(
 
 /// A limit at which all requests are met, while they are not with 4096 bytes less; none where no limit helps.
 ///
-/// Found by bisection between the floor and the first power of two times it that is enough. More memory seldom hurts an allocator, but it can, so a
-/// smaller limit may exist by accident.
+/// Found by bisection between the floor and the first power of two times it that is enough. More memory seldom hurts an
+/// allocator, but it can, so a smaller limit may exist by accident.
 pub fn smallest_limit(requests: &Requests, make: impl Fn() -> Box<dyn Allocator>) -> Option<Bytes> {
     let limit = |units: u64| Bytes(units.saturating_mul(LIMIT_UNIT.0));
     let fits = |units: u64| run(requests, &mut *make(), &mut Simulated::new(limit(units)), |_| ()).is_none();
@@ -63,12 +63,12 @@ pub struct Outcome {
     /// The largest share of free bytes that was not in the largest free block.
     pub worst_fragmentation: f64,
     /// Where it ran out, if it did; the requests after that were not made.
-    pub out_of_memory: Option<Shortage>,
+    pub out_of_memory: Option<Unmet>,
 }
 
 /// A request that was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortage {
+pub struct Unmet {
     /// Which of the requests, counted from 0.
     pub event: usize,
     /// What was asked for.
@@ -176,7 +176,7 @@ fn run<A: Allocator + ?Sized>(
     allocator: &mut A,
     regions: &mut dyn Regions,
     mut after: impl FnMut(&A),
-) -> Option<Shortage> {
+) -> Option<Unmet> {
     let mut addresses: Vec<Option<Address>> = vec![None; requests.places()];
     for (event, request) in requests.list.iter().enumerate() {
         match *request {
@@ -185,7 +185,7 @@ fn run<A: Allocator + ?Sized>(
                 Err(refusal) => {
                     let free = regions.limit().saturating_sub(allocator.statistics().in_use);
                     let largest_free = refusal.largest_free;
-                    return Some(Shortage { event, requested: bytes, label, free, largest_free });
+                    return Some(Unmet { event, requested: bytes, label, free, largest_free });
                 }
             },
             Request::Free { block } => {

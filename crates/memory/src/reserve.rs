@@ -1,7 +1,7 @@
 //! Memory that a device reserved at once and cuts into pieces.
 //!
-//! Equations: `free + sum(taken) = length`; `reserved = length - sum(returned)`; taken and returned ranges do not overlap.
-//! Pieces begin at multiples of a granule, so that what lies between them is whole pages and can be returned.
+//! Equations: `free + sum(taken) = length`; `reserved = length - sum(returned)`; taken and returned ranges do not
+//! overlap. Pieces begin at multiples of a granule, so that what lies between them is whole pages and can be returned.
 
 #![allow(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! Logical devices as somebody outside uses them: limits that hold, growth on and off, changes while in use.
 
 use plimsoll_memory::{
-    Address, Device, DeviceError, FreeBlocks, Growth, Holder, Host, HostRegions, PhysicalDevice, Regions,
-    Statistics,
+    Address, Device, DeviceError, FreeBlocks, Growth, Host, HostRegions, PhysicalDevice, Regions,
+    Reservation, Statistics,
 };
 use plimsoll_trace::{Bytes, Offset};
 
@@ -14,8 +14,8 @@ fn host(mib: u64) -> PhysicalDevice {
     PhysicalDevice::new(Host::of(Bytes::mib(mib)))
 }
 
-fn holder(who: &str, mib: u64) -> Holder {
-    Holder { who: who.to_string(), bytes: Bytes::mib(mib) }
+fn holder(who: &str, mib: u64) -> Reservation {
+    Reservation { who: who.to_string(), bytes: Bytes::mib(mib) }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What is given back is gone from the process, as the operating system counts. One test alone in its process, so that no other
-//! test's memory is counted.
+//! What is given back is gone from the process, as the operating system counts. One test alone in its process, so that
+//! no other test's memory is counted.
 
 #![cfg(target_os = "linux")]
 

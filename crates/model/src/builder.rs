@@ -19,7 +19,8 @@ impl Builder {
         Self { model: Model { name: name.into(), inputs, nodes, outputs }, unnamed: HashMap::new() }
     }
 
-    /// Adds a float32 input; the shape is that of one sample, without the batch. It is called `x`, the next ones `x1`, `x2` and so on.
+    /// Adds a float32 input; the shape is that of one sample, without the batch. It is called `x`, the next ones `x1`,
+    /// `x2` and so on.
     pub fn input(&mut self, shape: impl Into<Shape>) -> NodeRef {
         self.named_input(self.next_input(), shape, ElementType::F32)
     }
@@ -40,7 +41,8 @@ impl Builder {
         NodeRef::Input(self.model.inputs.len() - 1)
     }
 
-    /// Adds a layer that reads the given results. The same layer under the same name is a second use of it, with the same parameters.
+    /// Adds a layer that reads the given results. The same layer under the same name is a second use of it, with the
+    /// same parameters.
     pub fn add(&mut self, name: impl Into<String>, layer: impl Into<Layer>, inputs: &[NodeRef]) -> NodeRef {
         let (name, layer, inputs) = (name.into(), layer.into(), inputs.to_vec());
         self.model.nodes.push(Node { name, layer, inputs, trainable: true });

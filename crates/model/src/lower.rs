@@ -61,8 +61,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// The graph of this model for batches of the given size: the model's inputs, an input that counts steps if something in it depends
-    /// on the step (dropout does, in training), and the predictions as outputs.
+    /// The graph of this model for batches of the given size: the model's inputs, an input that counts steps if
+    /// something in it depends on the step (dropout does, in training), and the predictions as outputs.
     pub fn lower(&self, batch: usize, mode: Mode) -> Result<Graph, ModelError> {
         self.check_names()?;
         let mut graph = Graph::new(self.name.clone());
@@ -93,15 +93,16 @@ impl Model {
         }
     }
 
-    /// What lets the samples of a batch see each other in training; nothing if a batch in parts trains as a whole one does (but for the numbers
-    /// that dropout and noise draw).
+    /// What lets the samples of a batch see each other in training; nothing if a batch in parts trains as a whole one
+    /// does (but for the numbers that dropout and noise draw).
     pub fn mixing(&self) -> Result<Option<Mixing>, ModelError> {
         let [few, more] = [self.lower(2, Mode::Training)?, self.lower(3, Mode::Training)?];
         Ok(samples::mixing(&few, &more))
     }
 
-    /// What a node learns and remembers, in the order of Keras's `layer.weights` within each of the layer's parts: the order of
-    /// `vars/0`, `vars/1`, ... in a weights file. The graph must be this model's; only the first of several nodes that share a layer has any.
+    /// What a node learns and remembers, in the order of Keras's `layer.weights` within each of the layer's parts: the
+    /// order of `vars/0`, `vars/1`, ... in a weights file. The graph must be this model's; only the first of several
+    /// nodes that share a layer has any.
     pub fn weights(graph: &Graph, node: usize) -> Vec<ValueId> {
         // Lowering adds one layer a node, in their order.
         let own = |&id: &ValueId| graph.value(id).layer.is_some_and(|layer| layer.0 as usize == node);

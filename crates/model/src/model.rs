@@ -1,7 +1,8 @@
 //! The Model document: layers and how they are connected, for any batch size.
 //!
-//! A **shared** layer is one that several nodes have: nodes of one name must have the same layer, and then they have the same
-//! parameters. Each node is a call of its own, with its own inputs, dropout masks and place in reports (`name`, `name:2`, ...).
+//! A **shared** layer is one that several nodes have: nodes of one name must have the same layer, and then they have
+//! the same parameters. Each node is a call of its own, with its own inputs, dropout masks and place in reports
+//! (`name`, `name:2`, ...).
 
 use crate::Layer;
 use plimsoll_graph::{ElementType, Shape};
@@ -49,8 +50,8 @@ pub struct Node {
     pub layer: Layer,
     /// What it reads, in the order the layer names them.
     pub inputs: Vec<NodeRef>,
-    /// Whether training changes it. A frozen layer's parameters have the role `statistic`: no gradient, no update, no optimizer
-    /// state; a frozen batch normalization uses its moving averages in training too.
+    /// Whether training changes it. A frozen layer's parameters have the role `statistic`: no gradient, no update, no
+    /// optimizer state; a frozen batch normalization uses its moving averages in training too.
     #[serde(default = "yes")]
     pub trainable: bool,
 }

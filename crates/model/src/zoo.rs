@@ -1,8 +1,8 @@
 //! The zoo: well-known models by name.
 //!
-//! A spec is `NAME[@SIZE][,key=value...]`, such as `resnet50@224` or `efficientnet_b0@64,classes=10,dropout=0`. The size is what the
-//! entry says it is: pixels a side, positions of a sequence, or features.
-//! Layers have the names Keras gives them, and parameters the shapes, so weights and counts can be compared.
+//! A spec is `NAME[@SIZE][,key=value...]`, such as `resnet50@224` or `efficientnet_b0@64,classes=10,dropout=0`. The
+//! size is what the entry says it is: pixels a side, positions of a sequence, or features. Layers have the names Keras
+//! gives them, and parameters the shapes, so weights and counts can be compared.
 
 mod convnet;
 mod densenet;

@@ -27,7 +27,8 @@ fn lowered(model: &Model) -> Graph {
     graph
 }
 
-/// Layer, shape of a sample, how many inputs, shape of the result with a batch of 2, number of parameters and statistics.
+/// Layer, shape of a sample, how many inputs, shape of the result with a batch of 2, number of parameters and
+/// statistics.
 type Row = (Layer, &'static [usize], usize, &'static [usize], usize, usize);
 
 #[test]

@@ -1,5 +1,5 @@
-//! How many nodes and milliseconds layout problems take, each placed below a capacity or, for capacity 0, as low as planning would:
-//! `cargo run --release -p plimsoll-plan --example place -- CAPACITY NODES FILE...`
+//! How many nodes and milliseconds layout problems take, each placed below a capacity or, for capacity 0, as low as
+//! planning would: `cargo run --release -p plimsoll-plan --example place -- CAPACITY NODES FILE...`
 
 use plimsoll_plan::place::{Verdict, csv, place, solve};
 use plimsoll_trace::Bytes;

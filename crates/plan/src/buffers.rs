@@ -1,7 +1,7 @@
 //! Which values share storage, and when that storage is live.
 //!
-//! Three ways to share: a view is its input's bytes under another shape; an update writes over the persistent value it updates;
-//! an op in place writes over an input that nobody reads any more, if its kernel can.
+//! Three ways to share: a view is its input's bytes under another shape; an update writes over the persistent value it
+//! updates; an op in place writes over an input that nobody reads any more, if its kernel can.
 
 use crate::{Buffer, BufferId, Options, Target, bytes_of};
 use plimsoll_graph::{Graph, Op, OpId, Role, Source, TensorType, ValueId};

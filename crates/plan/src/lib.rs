@@ -1,11 +1,11 @@
 //! The Plan document: when each op runs and where every byte lives.
 //!
-//! In: a graph, and what the plan is for ([`Target`]). Out: a [`Plan`] with an offset for every buffer, its peak and its
-//! floor, and a [`verify_arena`] that proves the plans that share an arena by running them on paper. Only plans that passed
-//! become a [`VerifiedArena`], the only thing `exec` takes.
+//! In: a graph, and what the plan is for ([`Target`]). Out: a [`Plan`] with an offset for every buffer, its peak and
+//! its floor, and a [`verify_arena`] that proves the plans that share an arena by running them on paper. Only plans
+//! that passed become a [`VerifiedArena`], the only thing `exec` takes.
 //!
-//! Method, one file each: [`order`] the ops, share storage between values and find live ranges ([`buffers`]), [`place()`] the buffers,
-//! [`predict()`] the trace.
+//! Method, one file each: [`order`] the ops, share storage between values and find live ranges ([`buffers`]),
+//! [`place()`] the buffers, [`predict()`] the trace.
 
 mod arena;
 pub mod buffers;

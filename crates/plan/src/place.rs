@@ -1,10 +1,10 @@
 //! Offsets for buffers with known live ranges.
 //!
-//! In: intervals. Out: an offset each, with the floor that no placement can beat.
-//! Method: greedy, each interval at the lowest offset that is free for its whole life, in several orders; then the order that did
-//! best is improved by moving what sticks out on top to the front; then, if that missed the floor, an exact search for a little while.
-//! Effort is counted in comparisons and nodes, never in seconds.
-//! Of very many intervals only the largest are placed that way. The others, which together weigh little, lie above them as best fit puts them.
+//! In: intervals. Out: an offset each, with the floor that no placement can beat. Method: greedy, each interval at the
+//! lowest offset that is free for its whole life, in several orders; then the order that did best is improved by moving
+//! what sticks out on top to the front; then, if that missed the floor, an exact search for a little while. Effort is
+//! counted in comparisons and nodes, never in seconds. Of very many intervals only the largest are placed that way. The
+//! others, which together weigh little, lie above them as best fit puts them.
 
 pub mod csv;
 mod greedy;
@@ -112,7 +112,8 @@ fn place_exactly(intervals: &[Interval], greedy: Placement) -> Placement {
     Placement { nodes, ..greedy }
 }
 
-/// About how many intervals a node of the search looks at: those live in each section, in the one section of 16 or so that changed.
+/// About how many intervals a node of the search looks at: those live in each section, in the one section of 16 or so
+/// that changed.
 fn looks(intervals: &[Interval]) -> u64 {
     let mut starts: Vec<u32> = intervals.iter().map(|interval| interval.live.start).collect();
     starts.sort_unstable();
@@ -174,7 +175,8 @@ pub(crate) fn floor(intervals: &[Interval]) -> Bytes {
     Bytes(most as u64)
 }
 
-/// Orders that do well on different graphs: large ones first (as time goes and backwards), long-lived ones, large areas, and as time goes.
+/// Orders that do well on different graphs: large ones first (as time goes and backwards), long-lived ones, large
+/// areas, and as time goes.
 fn first_orders(intervals: &[Interval]) -> Vec<Vec<usize>> {
     let duration = |i: usize| u64::from(intervals[i].live.end - intervals[i].live.start);
     let bytes = |i: usize| intervals[i].bytes.0;

@@ -1,7 +1,8 @@
 //! The plan and how it is made.
 //!
 //! Equations that hold for every plan and that `verify` checks in the same words:
-//! - a buffer is as large as its values or its scratch, rounded up, and live from the first step that uses it to the last one.
+//! - a buffer is as large as its values or its scratch, rounded up, and live from the first step that uses it to the
+//!   last one.
 //! - `peak = max over buffers of offset + bytes`.
 //! - `floor = max over steps of the sum of bytes of the buffers live at that step`.
 //! - two buffers that are live at the same step do not overlap.
@@ -67,7 +68,8 @@ pub struct Buffer {
 pub struct Options {
     /// Let an op write its result over an input that nobody reads any more.
     pub in_place: bool,
-    /// Update each parameter as soon as its gradient is complete, and drop the gradient, instead of updating all at the end.
+    /// Update each parameter as soon as its gradient is complete, and drop the gradient, instead of updating all at the
+    /// end.
     pub update_when_ready: bool,
 }
 
@@ -77,8 +79,8 @@ impl Default for Options {
     }
 }
 
-/// Persistent values that already have a place, such as the weights of a model that is being trained, when a plan for its
-/// evaluation is made.
+/// Persistent values that already have a place, such as the weights of a model that is being trained, when a plan for
+/// its evaluation is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Residents {
     /// Where each begins, by name.

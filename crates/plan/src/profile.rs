@@ -1,8 +1,9 @@
 //! A profile of a machine: what its time goes into, class by class.
 //!
-//! `seconds = op + flops * flop + cached bytes * cached_byte + memory bytes * memory_byte`, with the four prices of the op's [`Class`]
-//! and the quantities of its [`Effort`]. Prices add up, as in a machine that hides nothing; where it hides something, the prices that
-//! were fitted to its times are lower. Nothing is measured here: this crate reads no clock.
+//! `seconds = op + flops * flop + cached bytes * cached_byte + memory bytes *
+//! memory_byte`, with the four prices of the op's [`Class`] and the quantities of its [`Effort`]. Prices add up, as in
+//! a machine that hides nothing; where it hides something, the prices that were fitted to its times are lower. Nothing
+//! is measured here: this crate reads no clock.
 
 mod class;
 mod effort;
@@ -74,7 +75,8 @@ impl Profile {
 }
 
 impl Cost {
-    /// From prices in the order of [`Effort::terms`], rounded to four digits: no more are known, and these survive a trip through text.
+    /// From prices in the order of [`Effort::terms`], rounded to four digits: no more are known, and these survive a
+    /// trip through text.
     pub fn from_prices(prices: [f64; 4]) -> Self {
         let rounded = |price: f64| format!("{price:.3e}").parse().unwrap_or(price);
         let [op, flop, cached_byte, memory_byte] = prices.map(rounded);

@@ -1,11 +1,12 @@
 //! Recomputation: values that are dropped and computed again where they are needed.
 //!
-//! In: a graph, what each op costs, and a budget. Out: a graph that computes the same and whose ops run in an order with fewer bytes live at once,
-//! because some of them run again. A value computed again is a value of its own, so a plan needs to know nothing about recomputation.
+//! In: a graph, what each op costs, and a budget. Out: a graph that computes the same and whose ops run in an order
+//! with fewer bytes live at once, because some of them run again. A value computed again is a value of its own, so a
+//! plan needs to know nothing about recomputation.
 //!
-//! Method, one file each: [`Problem`] leaves out of a graph what plays no part; a [`schedule`] follows from a decision for each gap between two uses;
-//! [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph; [`verify_same`] proves that it computes the same;
-//! [`plan_within`] does all of it until a placed plan fits.
+//! Method, one file each: [`Problem`] leaves out of a graph what plays no part; a [`schedule`] follows from a decision
+//! for each gap between two uses; [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph;
+//! [`verify_same`] proves that it computes the same; [`plan_within`] does all of it until a placed plan fits.
 
 mod ledger;
 mod order;

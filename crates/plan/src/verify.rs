@@ -1,9 +1,10 @@
 //! The proof of one plan: it is run on paper, with every write remembered and every read checked.
 //!
-//! This knows nothing of how plans are made, and takes nothing a plan says for granted. Three arguments, one file each, make the proof:
-//! each buffer is what its users need, for as long as they need it (`users`); buffers that are live together lie apart, where the
-//! target allows (`layout`); and in each buffer stands what is read from it (here). A buffer's bytes are touched by nobody else
-//! while it is live, so what stands in it changes only when one of its own values is written.
+//! This knows nothing of how plans are made, and takes nothing a plan says for granted. Three arguments, one file each,
+//! make the proof: each buffer is what its users need, for as long as they need it (`users`); buffers that are live
+//! together lie apart, where the target allows (`layout`); and in each buffer stands what is read from it (here). A
+//! buffer's bytes are touched by nobody else while it is live, so what stands in it changes only when one of its own
+//! values is written.
 
 mod layout;
 mod users;

@@ -1,9 +1,9 @@
 //! How much an op computes and moves: floating-point operations and bytes, from its types alone.
 //!
-//! Conventions. A multiply-add counts 2, so a convolution counts twice its multiply-accumulates; padding is
-//! counted like any other pixel, as published figures do. An elementwise function counts 1 an element, one with an
-//! exponential, a logarithm or a root in it [`TRANSCENDENTAL`]; what is only moved or compared as an index counts 0. Bytes
-//! are those of the inputs and outputs, each counted once; a table of which only some rows are read counts those rows.
+//! Conventions. A multiply-add counts 2, so a convolution counts twice its multiply-accumulates; padding is counted
+//! like any other pixel, as published figures do. An elementwise function counts 1 an element, one with an exponential,
+//! a logarithm or a root in it [`TRANSCENDENTAL`]; what is only moved or compared as an index counts 0. Bytes are those
+//! of the inputs and outputs, each counted once; a table of which only some rows are read counts those rows.
 //!
 //! These are counts, not times: [`crate::Profile`] turns them into seconds.
 
@@ -13,7 +13,8 @@ use plimsoll_graph::{Graph, OpId, OpKind, TensorType};
 use std::iter::Sum;
 use std::ops::Add;
 
-/// What an exponential, a logarithm, a root or a random number counts: about as many multiply-adds as its polynomial has.
+/// What an exponential, a logarithm, a root or a random number counts: about as many multiply-adds as its polynomial
+/// has.
 pub const TRANSCENDENTAL: u64 = 8;
 
 /// What an op computes and moves.
@@ -188,7 +189,8 @@ fn elements(tensor: &TensorType) -> u64 {
     tensor.shape.elements() as u64
 }
 
-/// A product that stays at the largest number instead of wrapping: absurd shapes are planned, too, before they are refused.
+/// A product that stays at the largest number instead of wrapping: absurd shapes are planned, too, before they are
+/// refused.
 fn product<const N: usize>(factors: [u64; N]) -> u64 {
     factors.into_iter().fold(1, u64::saturating_mul)
 }

@@ -1,4 +1,5 @@
-//! Layout problems with known answers: small ones against brute force, perfect packings cut from a rectangle, and published ones.
+//! Layout problems with known answers: small ones against brute force, perfect packings cut from a rectangle, and
+//! published ones.
 
 use plimsoll_plan::place::{Ideas, Priority, Ranking, Verdict, csv, place, search, solve};
 use plimsoll_plan::{Interval, Placement};

@@ -1,4 +1,5 @@
-//! A small network of one's own, trained on the embedded digits inside 4 MiB: `cargo run --release -p plimsoll --example digits`.
+//! A small network of one's own, trained on the embedded digits inside 4 MiB:
+//! `cargo run --release -p plimsoll --example digits`.
 
 use plimsoll::data::{self, Wanted};
 use plimsoll::memory::Device;

@@ -2,10 +2,11 @@
 //!
 //! `cargo run --release -p plimsoll --example recording_cost [THREADS] [MODEL:BATCH ...]`
 //!
-//! One trainer makes blocks of steps in turn, with and without a recorder that writes to a file, so that both have the same threads and the same memory.
-//! What others on the machine do meets both alike: the median of the ratios of neighbouring blocks is told, and that of two blocks without a recorder, which
-//! shows how far to trust it. A block's time is the time for which the threads of the process have really run, where the system tells: by the clock, others on a
-//! busy machine decide.
+//! One trainer makes blocks of steps in turn, with and without a recorder that writes to a file, so that both have the
+//! same threads and the same memory. What others on the machine do meets both alike: the median of the ratios of
+//! neighbouring blocks is told, and that of two blocks without a recorder, which shows how far to trust it. A block's
+//! time is the time for which the threads of the process have really run, where the system tells: by the clock, others
+//! on a busy machine decide.
 
 use plimsoll::data::{Elements, Field, Samples, Wanted};
 use plimsoll::memory::{Bfc, BfcOptions, Device};

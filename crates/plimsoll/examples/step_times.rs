@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p plimsoll --example step_times [THREADS] [MODEL:BATCH ...]`
 //!
-//! The machine is calibrated first, and again every few models, so that prediction and measurement see it in the same state. With one
-//! thread a step's time is processor time, so that others on a shared machine hardly matter; with several it is the shortest of
-//! some steps by the clock.
+//! The machine is calibrated first, and again every few models, so that prediction and measurement see it in the same
+//! state. With one thread a step's time is processor time, so that others on a shared machine hardly matter; with
+//! several it is the shortest of some steps by the clock.
 
 use plimsoll::calibrate::{Thoroughness, calibrate};
 use plimsoll::data::{Elements, Field, Samples, Wanted};

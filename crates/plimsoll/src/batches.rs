@@ -1,16 +1,17 @@
-//! Which samples make up each batch: a function of the seed and the number of samples drawn before, and of nothing else, so that a run that
-//! goes on in the middle of an epoch replays nothing and remembers nothing.
+//! Which samples make up each batch: a function of the seed and the number of samples drawn before, and of nothing
+//! else, so that a run that goes on in the middle of an epoch replays nothing and remembers nothing.
 //!
-//! Every epoch is a new shuffle of all samples. Batches run on across the end of an epoch, so all have the same size (a plan is for one
-//! size) and no sample is left out.
+//! Every epoch is a new shuffle of all samples. Batches run on across the end of an epoch, so all have the same size (a
+//! plan is for one size) and no sample is left out.
 //!
-//! Method: the shuffle is a Feistel network over the next larger power of four, walked until it is back among the samples (J. Black,
-//! P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002, sections 4 and 5). A walk takes less than four turns in the mean.
+//! Method: the shuffle is a Feistel network over the next larger power of four, walked until it is back among the
+//! samples (J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002, sections 4 and 5). A walk takes
+//! less than four turns in the mean.
 
 use plimsoll_exec::philox::philox4x32;
 
-/// Rounds of the network; from four on it cannot be told from a random one by those who only look (M. Luby, C. Rackoff, 1988), and few
-/// samples need some more.
+/// Rounds of the network; from four on it cannot be told from a random one by those who only look (M. Luby, C.
+/// Rackoff, 1988), and few samples need some more.
 const ROUNDS: u32 = 8;
 
 /// The sample that is drawn after `position` others.

@@ -1,7 +1,7 @@
 //! Measures how fast this machine runs each class of ops, with the real kernels, in a few seconds.
 //!
-//! Specimens of every class are run through the executor and timed, and prices are fitted to their times. The result is a
-//! [`Profile`] that predicts how long any step will take.
+//! Specimens of every class are run through the executor and timed, and prices are fitted to their times. The result is
+//! a [`Profile`] that predicts how long any step will take.
 
 mod bench;
 mod fit;

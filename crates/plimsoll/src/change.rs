@@ -19,8 +19,8 @@ impl Job {
         }
     }
 
-    /// The job after a change; nothing where Plimsoll cannot do it. What is computed again is decided with the budget, not
-    /// with the job, which stays as it is.
+    /// The job after a change; nothing where Plimsoll cannot do it. What is computed again is decided with the budget,
+    /// not with the job, which stays as it is.
     pub fn with(&self, change: Change) -> Option<Self> {
         let mut job = self.clone();
         match change {

@@ -1,8 +1,8 @@
 //! Data sets: samples with the truth about them.
 //!
-//! What a job takes is [`Wanted`]: for each sample its inputs, a target for each output that is trained, and a weight where the objective
-//! says so. What a data set has are the [`Field`]s of its [`Samples`]. A trainer binds the ones to the others once, before the first step, or
-//! says what is missing.
+//! What a job takes is [`Wanted`]: for each sample its inputs, a target for each output that is trained, and a weight
+//! where the objective says so. What a data set has are the [`Field`]s of its [`Samples`]. A trainer binds the ones to
+//! the others once, before the first step, or says what is missing.
 
 mod bound;
 mod class_weights;

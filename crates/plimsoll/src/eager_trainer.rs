@@ -1,15 +1,16 @@
 //! The eager training loop: every tensor is taken from an allocator and freed after its last use.
 //!
-//! When memory runs out the run stops with the evidence, or goes on without losing a sample: with the batch in parts, or after a compaction.
+//! When memory runs out the run stops with the evidence, or goes on without losing a sample: with the batch in parts,
+//! or after a compaction.
 
 use crate::data::{Bound, Dataset, Samples};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
 use crate::exchange::Reached;
-use crate::parts::{self, LoadedUpdates};
+use crate::micro_batches::{self, LoadedUpdates};
 use crate::trainer::{Demand, peak, repeat, turn};
 use crate::{Bytes, JobError, Outcome, Prepared, Progress, Run, Scores};
 use plimsoll_exec::eager::{MakeAllocator, Updates};
-use plimsoll_exec::{Backend, BindError, Eager, ProgramId, Settings, StepError};
+use plimsoll_exec::{Backend, BindError, Eager, ProgramId, RunSettings, StepError};
 use plimsoll_graph::Graph;
 use plimsoll_graph::samples::Mixing;
 use plimsoll_memory::Device;
@@ -91,7 +92,7 @@ impl EagerTrainer {
         options: EagerOptions,
     ) -> Result<Self, JobError> {
         let threads = host_threads(&*prepared[0].job.backend, device)?;
-        let settings = Settings { poison: run.poison, record: false };
+        let settings = RunSettings { poison: run.poison, record: false };
         let mut eager = Eager::new(device, options.allocator, threads, settings);
         let failed = |error| JobError::Step { step: 0, error };
         let mut steps = Vec::with_capacity(prepared.len());
@@ -238,13 +239,13 @@ impl EagerTrainer {
         let prepared = &self.prepared[variant];
         let scalars = Scalars::new(step, self.reached.skipped, self.run.learning_rate);
         if self.count > 1 {
-            let sizes = parts::sizes(batch.samples.len(), self.count);
+            let sizes = micro_batches::sizes(batch.samples.len(), self.count);
             let failed = |error| JobError::Step { step, error };
             for &rows in &sizes {
                 self.parts.load(&mut self.eager, (variant, rows), prepared, failed)?;
             }
             let part = |rows| self.parts.part(variant, rows);
-            return parts::step(&mut self.eager, &sizes, part, self.parts.updates(), scalars, batch);
+            return micro_batches::step(&mut self.eager, &sizes, part, self.parts.updates(), scalars, batch);
         }
         let loaded = Loaded { training: &prepared.training, program: self.steps[variant] };
         engine::step(&mut self.eager, loaded, scalars, batch)

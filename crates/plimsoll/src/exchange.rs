@@ -53,11 +53,12 @@ pub trait Exchange {
     /// What is in the tensors of [`state`](Self::state).
     fn values(&self) -> Values<'_>;
 
-    /// Goes on where a state is: weights, what the optimizer remembers, the step, the position in the data and the seed. A state to which no update was
-    /// applied may have weights alone. Gives the names of tensors that the model has no use for.
+    /// Goes on where a state is: weights, what the optimizer remembers, the step, the position in the data and the
+    /// seed. A state to which no update was applied may have weights alone. Gives the names of tensors that the model
+    /// has no use for.
     ///
-    /// A state that does not fit is refused before anything changes; one that cannot be read to its end leaves a mixture, which another
-    /// must replace.
+    /// A state that does not fit is refused before anything changes; one that cannot be read to its end leaves a
+    /// mixture, which another must replace.
     fn restore(&mut self, state: &State, contents: &dyn Contents) -> Result<Vec<String>, StateError>;
 
     /// Starts from the weights of a file that Keras has saved, if it has some.

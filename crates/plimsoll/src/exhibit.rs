@@ -1,4 +1,5 @@
-//! A prepared job as an exhibit: the step's plans one after another, with what a plan knows and a trace does not: who reads what.
+//! A prepared job as an exhibit: the step's plans one after another, with what a plan knows and a trace does not: who
+//! reads what.
 
 use crate::Prepared;
 use plimsoll_graph::{Graph, OpId, Phase, ValueId};
@@ -8,7 +9,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 impl Prepared {
-    /// The step as a report shows it; whoever knows its name and limit adds them. Micro-batches of one size are shown once, then the updates; what lives across steps spans all.
+    /// The step as a report shows it; whoever knows its name and limit adds them. Micro-batches of one size are shown
+    /// once, then the updates; what lives across steps spans all.
     pub fn exhibit(&self) -> Exhibit {
         let mut exhibit = Exhibit::default();
         let mut residents = HashMap::new();

@@ -1,4 +1,5 @@
-//! What was found in a log of running out of memory, with the model that ran: who its large chunks are, and a plan that fits.
+//! What was found in a log of running out of memory, with the model that ran: who its large chunks are, and a plan that
+//! fits.
 
 use crate::identify::{Identified, identify};
 use crate::{Allowed, Bytes, Hint, Job, JobError, Prepared, fit};

@@ -1,8 +1,8 @@
 //! The search over configurations: the fastest step that fits a number of bytes.
 //!
-//! Levers that leave the numbers the same are used freely: updates as soon as they may, ops in place, values computed again,
-//! and micro-batches where samples do not see each other. What changes numbers is used only where it is allowed, and
-//! otherwise given as advice with its figures.
+//! Levers that leave the numbers the same are used freely: updates as soon as they may, ops in place, values computed
+//! again, and micro-batches where samples do not see each other. What changes numbers is used only where it is allowed,
+//! and otherwise given as advice with its figures.
 
 mod exact;
 mod largest_batch;
@@ -10,7 +10,7 @@ mod stages;
 
 pub use largest_batch::largest_batch;
 
-use crate::{Bytes, Job, JobError, OverBudget, Prepared, Remedy};
+use crate::{Bytes, Job, JobError, Outlook, OverBudget, Prepared};
 pub(crate) use exact::side_by_side;
 use exact::{exact, fewest_micro_batches};
 use plimsoll_train::lever::{Choices, Cost, Home};
@@ -28,7 +28,7 @@ pub struct Fit {
     /// Other plans of the same step: less memory for more time. The smallest first.
     pub frontier: Vec<Point>,
     /// What was not allowed but would bring the peak down.
-    pub advice: Vec<Remedy>,
+    pub advice: Vec<Outlook>,
     /// What levers could change, as it was written.
     pub written: Choices,
     /// What in the model lets samples of a batch see each other, if something does.
@@ -211,7 +211,8 @@ fn change(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Option<(Prepared
     Ok(None)
 }
 
-/// Changes of numbers, the mildest first: those of each lever, alone and beside the most that the levers before it can do.
+/// Changes of numbers, the mildest first: those of each lever, alone and beside the most that the levers before it can
+/// do.
 fn changes(job: &Job, allowed: Allowed, apart: bool) -> Vec<Vec<Change>> {
     let of_numbers = |lever: &Lever| lever.facts().cost == Cost::Numbers && allowed.may(*lever, apart);
     let (mut sets, mut gravest) = (Vec::new(), Vec::new());
@@ -231,7 +232,7 @@ fn samples_stay_apart(job: &Job) -> Result<bool, JobError> {
 }
 
 /// What was not allowed but would help, with its figures.
-fn advice(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Vec<Remedy>, JobError> {
+fn advice(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Vec<Outlook>, JobError> {
     let apart = samples_stay_apart(job)?;
     let asked = |lever: &Lever| !allowed.may(*lever, apart) && !allowed.is_withheld(*lever);
     let changes = Lever::of(Home::Plimsoll).filter(asked).flat_map(|lever| match lever {
@@ -247,7 +248,7 @@ fn advice(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Resul
     });
     let consider = |change: Change| {
         let peak = job.with(change)?.step_peak().ok()?;
-        Some(Remedy { change, peak, fits: peak <= budget })
+        Some(Outlook { change, peak, fits: peak <= budget })
     };
     Ok(changes.filter_map(consider).collect())
 }

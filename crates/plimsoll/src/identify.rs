@@ -1,4 +1,5 @@
-//! Who the chunks of an out-of-memory report are, if the model is known: sizes are matched with the values of its training step.
+//! Who the chunks of an out-of-memory report are, if the model is known: sizes are matched with the values of its
+//! training step.
 //!
 //! ```
 //! use plimsoll::import::oomlog;
@@ -36,7 +37,8 @@ pub struct Identified {
     pub values: Vec<String>,
 }
 
-/// The sizes of chunks that hold most, each with the values that may be in them; nothing of a size that no value explains.
+/// The sizes of chunks that hold most, each with the values that may be in them; nothing of a size that no value
+/// explains.
 pub fn identify(dump: &Dump, graph: &Graph, most: usize) -> Vec<Identified> {
     let by_size = values_by_size(graph);
     let mut sizes: Vec<(u64, u64)> = sizes_in_use(dump).into_iter().collect();

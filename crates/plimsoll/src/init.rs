@@ -1,5 +1,5 @@
-//! How persistent values start: what their `Init` says, from a generator keyed by the seed and the value's position, so that a
-//! value starts the same whatever else the model has.
+//! How persistent values start: what their `Init` says, from a generator keyed by the seed and the value's position, so
+//! that a value starts the same whatever else the model has.
 
 use plimsoll_exec::philox::Philox;
 use plimsoll_graph::{Init, Shape};
@@ -34,8 +34,8 @@ fn truncated_normal(random: &mut Philox) -> f32 {
     }
 }
 
-/// Makes the rows of a matrix orthonormal, or the columns if there are fewer of them (Gram and Schmidt, twice: the second
-/// pass removes the rounding of the first).
+/// Makes the rows of a matrix orthonormal, or the columns if there are fewer of them (Gram and Schmidt, twice: the
+/// second pass removes the rounding of the first).
 fn orthonormalize(matrix: &mut [f32], rows: usize, columns: usize) {
     let (count, length, step, stride) =
         if rows <= columns { (rows, columns, columns, 1) } else { (columns, rows, 1, columns) };

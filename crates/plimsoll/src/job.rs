@@ -45,7 +45,8 @@ pub enum OnNan {
     /// The run ends with the first value that is not finite.
     #[default]
     Stop,
-    /// The step changes nothing, is counted, and the run goes on. Updates then wait for all gradients, which takes memory.
+    /// The step changes nothing, is counted, and the run goes on. Updates then wait for all gradients, which takes
+    /// memory.
     Skip,
 }
 
@@ -98,7 +99,8 @@ fn first_non_finite(first: &StepError) -> String {
 }
 
 impl Job {
-    /// A job with Keras's usual choices: Adam, sparse categorical cross-entropy for every output, every thread of the machine.
+    /// A job with Keras's usual choices: Adam, sparse categorical cross-entropy for every output, every thread of the
+    /// machine.
     pub fn new(model: Model, batch: usize) -> Self {
         let loss = Loss::SparseCategoricalCrossEntropy { from_logits: false };
         Self {
@@ -129,8 +131,8 @@ impl Job {
         Prepared::new(self, Aim::WHATEVER, &Residents::default())
     }
 
-    /// Prepares the job for a budget, computing values again and cutting the batch into micro-batches as far as it takes and leaves the numbers
-    /// the same; or says what is in the way and what would help.
+    /// Prepares the job for a budget, computing values again and cutting the batch into micro-batches as far as it
+    /// takes and leaves the numbers the same; or says what is in the way and what would help.
     pub fn prepare_within(&self, budget: Bytes) -> Result<Prepared, JobError> {
         Ok(fit(self, budget, Allowed::EXACT)?.prepared)
     }

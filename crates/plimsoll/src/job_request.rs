@@ -1,4 +1,5 @@
-//! A job as it is asked for: a model by its name or file, and what is to be different from what the file says and from the usual.
+//! A job as it is asked for: a model by its name or file, and what is to be different from what the file says and from
+//! the usual.
 //!
 //! ```
 //! use plimsoll::JobRequest;
@@ -79,8 +80,8 @@ impl JobRequest {
         Ok(OpenedJob { job, keras, learning_rate, notes })
     }
 
-    /// Sets loss and optimizer: those asked for, else those the model was compiled with, else the usual ones. Gives the learning rate it
-    /// was compiled with.
+    /// Sets loss and optimizer: those asked for, else those the model was compiled with, else the usual ones. Gives the
+    /// learning rate it was compiled with.
     fn compile(&self, job: &mut Job, keras: Option<&Keras>) -> Result<Option<f32>, RequestError> {
         let compiled = keras.map(|keras| &keras.compiled);
         if let Some(loss) = self.loss {

@@ -1,5 +1,5 @@
-//! One model on sequences of several lengths: one plan per length, all with the weights at the same offsets, in one arena that is as
-//! large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
+//! One model on sequences of several lengths: one plan per length, all with the weights at the same offsets, in one
+//! arena that is as large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
 
 use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared};

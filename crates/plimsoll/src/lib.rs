@@ -1,7 +1,7 @@
 //! Plimsoll trains deep-learning models inside a memory budget given in bytes.
 //!
-//! This is the Rust door. A [`Job`] says what to train; [`Job::prepare`] plans it, so that its peak is known; a [`Trainer`] runs
-//! it, and its measured peak is the planned one, to the byte.
+//! This is the Rust door. A [`Job`] says what to train; [`Job::prepare`] plans it, so that its peak is known; a
+//! [`Trainer`] runs it, and its measured peak is the planned one, to the byte.
 //!
 //! ```
 //! use plimsoll::model::zoo;
@@ -34,9 +34,9 @@ mod init;
 mod job;
 mod job_request;
 mod lengths;
+mod micro_batches;
 mod note;
 mod over_budget;
-mod parts;
 mod plan_file;
 mod prepared;
 mod profile_cache;
@@ -59,11 +59,11 @@ pub use fit_request::{FitRequest, Goal};
 pub use hint::Hint;
 pub use job::{Job, JobError, OnNan};
 pub use job_request::{JobRequest, OpenedJob};
+pub use micro_batches::MOST_MICRO_BATCHES;
 pub use note::Note;
-pub use over_budget::{OverBudget, Remedy};
-pub use parts::MOST_PARTS;
-pub use plan_file::{PartFile, PlanFile, PlanFileError};
-pub use prepared::{Evaluation, Part, Prepared, Updates};
+pub use over_budget::{Outlook, OverBudget};
+pub use plan_file::{PlanFile, PlanFileError, SavedPlan};
+pub use prepared::{Evaluation, MicroBatch, Prepared, Updates};
 pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use request_error::RequestError;
 pub use scores::{HeadScore, Scores};

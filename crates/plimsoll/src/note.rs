@@ -1,4 +1,5 @@
-//! Notes: what a caller should know although nothing is wrong. The library prints nothing; its caller decides what becomes of them.
+//! Notes: what a caller should know although nothing is wrong. The library prints nothing; its caller decides what
+//! becomes of them.
 
 use crate::Bytes;
 use serde::Serialize;

@@ -26,12 +26,12 @@ pub struct OverBudget {
     /// Where they go.
     pub usage: Usage,
     /// What would bring the peak down, if allowed.
-    pub remedies: Vec<Remedy>,
+    pub remedies: Vec<Outlook>,
 }
 
 /// A change to the job and the peak it leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Remedy {
+pub struct Outlook {
     /// The change.
     pub change: Change,
     /// The peak with it.
@@ -62,13 +62,13 @@ impl OverBudget {
     }
 }
 
-fn planned(remedy: &Remedy) -> Option<PlannedChange> {
-    let Remedy { change, peak, fits } = *remedy;
+fn planned(remedy: &Outlook) -> Option<PlannedChange> {
+    let Outlook { change, peak, fits } = *remedy;
     Setting::of(change).map(|setting| PlannedChange { setting, peak_bytes: peak, fits })
 }
 
 /// Changes that bring the peak down, each planned with values computed again where that is needed.
-fn remedies(job: &Job, budget: Bytes, allowed: Allowed) -> Vec<Remedy> {
+fn remedies(job: &Job, budget: Bytes, allowed: Allowed) -> Vec<Outlook> {
     let wanted = Lever::of(Home::Plimsoll).rev().filter(|lever| !allowed.is_withheld(*lever));
     let changes: Vec<Change> = wanted.flat_map(|lever| changes(lever, job, budget)).collect();
     let aim = match allowed.is_withheld(Lever::Recompute) {
@@ -77,12 +77,12 @@ fn remedies(job: &Job, budget: Bytes, allowed: Allowed) -> Vec<Remedy> {
     };
     let planned = side_by_side(changes, |change| {
         let peak = Prepared::new(&job.with(change)?, aim, &Residents::default()).ok()?.peak();
-        Some(Remedy { change, peak, fits: peak <= budget })
+        Some(Outlook { change, peak, fits: peak <= budget })
     });
-    let mut remedies: Vec<Remedy> = planned.into_iter().flatten().collect();
+    let mut remedies: Vec<Outlook> = planned.into_iter().flatten().collect();
     // The largest batch that fits says enough; if none does, a single sample shows how far off it is.
-    let is_batch = |remedy: &Remedy| remedy.change.lever() == Lever::Batch;
-    let batches: Vec<Remedy> = remedies.iter().copied().filter(is_batch).collect();
+    let is_batch = |remedy: &Outlook| remedy.change.lever() == Lever::Batch;
+    let batches: Vec<Outlook> = remedies.iter().copied().filter(is_batch).collect();
     let batch = batches.iter().find(|remedy| remedy.fits).or(batches.last());
     remedies.retain(|remedy| !is_batch(remedy) || Some(remedy) == batch);
     remedies
@@ -111,7 +111,8 @@ fn smaller_batches(job: &Job, budget: Bytes) -> Vec<Change> {
     halves.chain([least]).filter(|&batch| batch < job.batch).map(Change::Batch).collect()
 }
 
-/// The largest smaller batch that fits without computing anything again. The peak grows with the batch, so halving the range finds it.
+/// The largest smaller batch that fits without computing anything again. The peak grows with the batch, so halving the
+/// range finds it.
 fn largest_batch(job: &Job, budget: Bytes) -> Option<usize> {
     let fits = |batch: usize| Job { batch, ..job.clone() }.step_peak().is_ok_and(|peak| peak <= budget);
     let (mut low, mut high) = (0, job.batch);

@@ -1,11 +1,12 @@
 //! Plans on disk: what `fit` found, to be run by `train`.
 //!
-//! A file holds the job in words, and graph and plan of everything that runs in the arena: each size of micro-batch, the updates, the
-//! evaluation. On reading nothing is planned. The model is lowered again; each graph must be proved to compute what the model does, and all plans are
-//! proved again, together. What a file says twice must agree. What cannot be proved does not run.
+//! A file holds the job in words, and graph and plan of everything that runs in the arena: each size of micro-batch,
+//! the updates, the evaluation. On reading nothing is planned. The model is lowered again; each graph must be proved to
+//! compute what the model does, and all plans are proved again, together. What a file says twice must agree. What
+//! cannot be proved does not run.
 
 use crate::hint::{Call, Hint};
-use crate::parts::{self, MOST_PARTS};
+use crate::micro_batches::{self, MOST_MICRO_BATCHES};
 use crate::prepared::{Draft, Graphs, Planned};
 use crate::{Bytes, Job, JobError, OnNan, Prepared};
 use plimsoll_graph::{Graph, text};
@@ -51,17 +52,17 @@ pub struct PlanFile {
     /// What is used.
     pub peak: Bytes,
     /// For each size of micro-batch, its graph and plan.
-    pub parts: Vec<PartFile>,
+    pub parts: Vec<SavedPlan>,
     /// What applies the gradients of micro-batches; nothing if the batch stays whole.
-    pub updates: Option<PartFile>,
+    pub updates: Option<SavedPlan>,
     /// What predicts a batch with the weights being trained.
-    pub evaluation: PartFile,
+    pub evaluation: SavedPlan,
 }
 
 /// One of the plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PartFile {
+pub struct SavedPlan {
     /// How many samples it takes at once; none for updates.
     pub rows: usize,
     /// How often it runs in a step; not at all for the evaluation.
@@ -98,7 +99,7 @@ impl PlanFile {
         let job = &prepared.job;
         let sizes = prepared.sizes();
         let times = |rows: usize| sizes.iter().filter(|&&size| size == rows).count();
-        let part = |part: &crate::Part| PartFile::new(part.rows, times(part.rows), &part.plan);
+        let part = |part: &crate::MicroBatch| SavedPlan::new(part.rows, times(part.rows), &part.plan);
         let evaluation = &prepared.evaluation;
         Self {
             format: FORMAT,
@@ -114,8 +115,8 @@ impl PlanFile {
             budget,
             peak: prepared.peak(),
             parts: prepared.parts.iter().map(part).collect(),
-            updates: prepared.updates.as_ref().map(|updates| PartFile::new(0, 1, &updates.plan)),
-            evaluation: PartFile::new(evaluation.batch, 0, &evaluation.plan),
+            updates: prepared.updates.as_ref().map(|updates| SavedPlan::new(0, 1, &updates.plan)),
+            evaluation: SavedPlan::new(evaluation.batch, 0, &evaluation.plan),
         }
     }
 
@@ -165,14 +166,15 @@ impl PlanFile {
         }
     }
 
-    /// What the file says of sizes agrees with itself. Nothing is lowered before, because absurd sizes take absurd time.
+    /// What the file says of sizes agrees with itself. Nothing is lowered before, because absurd sizes take absurd
+    /// time.
     fn check_sizes(&self) -> Result<(), PlanFileError> {
         let (batch, count) = (self.batch, self.micro_batches);
-        if count == 0 || count > batch.clamp(1, MOST_PARTS) {
+        if count == 0 || count > batch.clamp(1, MOST_MICRO_BATCHES) {
             return Err(damaged("micro-batches", format!("{count} of {batch}")));
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
-        for rows in parts::sizes(batch, count) {
+        for rows in micro_batches::sizes(batch, count) {
             match wanted.last_mut() {
                 Some((last, times)) if *last == rows => *times += 1,
                 _ => wanted.push((rows, 1)),
@@ -252,7 +254,7 @@ impl PlanFile {
     }
 }
 
-impl PartFile {
+impl SavedPlan {
     fn new(rows: usize, times: usize, plan: &VerifiedPlan) -> Self {
         Self { rows, times, graph: text::print(plan.graph()), plan: plan.plan().clone() }
     }

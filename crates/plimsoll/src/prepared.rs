@@ -1,6 +1,6 @@
 //! A job whose peak is known: its graphs, each with a proved plan, all for one arena.
 
-use crate::{Bytes, Job, JobError, OnNan, OverBudget, Point, parts};
+use crate::{Bytes, Job, JobError, OnNan, OverBudget, Point, micro_batches};
 use plimsoll_graph::{Graph, Role, Value};
 use plimsoll_model::Mode;
 use plimsoll_plan::recompute::{Setting, Within, frontier, plan_within, verify_same};
@@ -22,12 +22,13 @@ pub struct Prepared {
     /// The graph of a whole step as the model is written, before anything is computed again or in parts.
     pub training: TrainingGraph,
     /// What a step runs, one for each size of micro-batch, the largest first; only one if the batch stays whole.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MicroBatch>,
     /// Applies what the micro-batches added up; nothing if the batch stays whole.
     pub updates: Option<Updates>,
     /// The proved plan that predicts a batch with the weights being trained, in the same arena.
     pub evaluation: Evaluation,
-    /// The proof that all of these run in one arena: the plans of the parts, of the updates, of the evaluation, in this order.
+    /// The proof that all of these run in one arena: the plans of the parts, of the updates, of the evaluation, in this
+    /// order.
     pub arena: VerifiedArena,
     /// What no plan for these micro-batches can do without, whatever is computed again.
     pub least: Bytes,
@@ -60,7 +61,7 @@ pub(crate) struct Draft {
 
 /// A plan for so many samples.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct MicroBatch {
     /// How many samples.
     pub rows: usize,
     /// The graph that runs, and the values the training loop writes and reads.
@@ -113,8 +114,8 @@ impl Aim {
 }
 
 impl Prepared {
-    /// Plans and proves a job beside weights that have their places. With a budget, values are computed again as far as it takes; if that is not
-    /// enough, the smallest plan that was found is given.
+    /// Plans and proves a job beside weights that have their places. With a budget, values are computed again as far as
+    /// it takes; if that is not enough, the smallest plan that was found is given.
     pub(crate) fn new(job: &Job, aim: Aim, residents: &Residents) -> Result<Self, JobError> {
         let Graphs { training, parts: graphs, updates } = job.graphs()?;
         let shared = job.shared_residents(&graphs, updates.as_ref());
@@ -178,7 +179,7 @@ impl Prepared {
 
     /// The samples of each micro-batch.
     pub fn sizes(&self) -> Vec<usize> {
-        parts::sizes(self.job.batch, self.job.micro_batches)
+        micro_batches::sizes(self.job.batch, self.job.micro_batches)
     }
 
     /// The peak of the step if other ideas were allowed, and nothing was computed again or in parts.
@@ -244,12 +245,12 @@ impl Draft {
         Ok(Self { rows, training: training.rewritten(rewritten, &values), plan })
     }
 
-    fn proved(self, plan: &VerifiedPlan) -> Part {
-        Part { rows: self.rows, training: self.training, plan: plan.clone() }
+    fn proved(self, plan: &VerifiedPlan) -> MicroBatch {
+        MicroBatch { rows: self.rows, training: self.training, plan: plan.clone() }
     }
 }
 
-impl Part {
+impl MicroBatch {
     /// The ops that run again, by name; views cost nothing and are left out.
     pub fn again(&self) -> impl Iterator<Item = &'static str> + '_ {
         let again = self.plan.graph().ops().iter().filter(|op| op.again && !op.kind.is_view());
@@ -286,7 +287,7 @@ impl Job {
         if self.micro_batches <= 1 {
             return Ok(Graphs { parts: vec![(self.batch, training.clone())], training, updates: None });
         }
-        let mut sizes = parts::sizes(self.batch, self.micro_batches);
+        let mut sizes = micro_batches::sizes(self.batch, self.micro_batches);
         sizes.dedup();
         let part = |rows: usize| {
             let forward = self.model.lower(rows, Mode::Training)?;

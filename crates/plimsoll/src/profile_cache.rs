@@ -1,7 +1,7 @@
 //! Where measured profiles are kept: one JSON file a number of threads, in the user's cache directory.
 //!
-//! A file that another machine or another version wrote, or that is damaged, is not used; the reason is told and the next
-//! calibration replaces it.
+//! A file that another machine or another version wrote, or that is damaged, is not used; the reason is told and the
+//! next calibration replaces it.
 
 use crate::calibrate::machine;
 use plimsoll_plan::Profile;

@@ -13,7 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use plimsoll_memory::replay::{Outcome, Request, Requests, Shortage, replay, smallest_limit};
+use plimsoll_memory::replay::{Outcome, Request, Requests, Unmet, replay, smallest_limit};
 use plimsoll_memory::{
     ALLOCATOR_NAMES, Allocator, AllocatorOptions, Simulated, UnknownAllocator as NoAllocator, by_name,
 };
@@ -118,7 +118,8 @@ fn row(requests: &Requests, name: &str, question: &Question) -> Result<Row, Repl
     Ok(Row { allocator: name.to_string(), outcome, smallest_limit: smallest })
 }
 
-/// The trace laid out as a whole. Its fragmentation is the share of the layout that is not live even at the fullest moment.
+/// The trace laid out as a whole. Its fragmentation is the share of the layout that is not live even at the fullest
+/// moment.
 fn planned_row(requests: &Requests, limit: Option<Bytes>) -> Row {
     let limit = limit.unwrap_or(UNLIMITED);
     let allocator = PLANNED.to_string();
@@ -137,7 +138,7 @@ fn planned_row(requests: &Requests, limit: Option<Bytes>) -> Row {
     Row { allocator, outcome: outcome(&placement, shortage), smallest_limit: Some(placement.peak) }
 }
 
-fn outcome(placement: &Placement, out_of_memory: Option<Shortage>) -> Outcome {
+fn outcome(placement: &Placement, out_of_memory: Option<Unmet>) -> Outcome {
     let Placement { peak, floor, .. } = *placement;
     let worst_fragmentation = if peak == Bytes::ZERO { 0.0 } else { (peak - floor).0 as f64 / peak.0 as f64 };
     Outcome { peak_in_use: floor, peak_reserved: peak, worst_fragmentation, out_of_memory }
@@ -173,7 +174,7 @@ fn blocks(requests: &Requests) -> Option<Vec<Planned>> {
 }
 
 /// The first take that would end beyond a limit, with what is free and in one piece then.
-fn first_beyond(blocks: &[Planned], placement: &Placement, limit: Bytes) -> Option<Shortage> {
+fn first_beyond(blocks: &[Planned], placement: &Placement, limit: Bytes) -> Option<Unmet> {
     let end = |index: usize| (placement.offsets[index] + blocks[index].interval.bytes).distance();
     let index = (0..blocks.len()).find(|&index| end(index) > limit)?;
     let now = blocks[index].interval.live.start;
@@ -186,18 +187,18 @@ fn first_beyond(blocks: &[Planned], placement: &Placement, limit: Bytes) -> Opti
     let largest_free =
         ends.zip(starts).map(|(end, start)| start.saturating_sub(end)).max().unwrap_or_default();
     let Planned { requested, label, .. } = blocks[index];
-    Some(Shortage { event: now as usize, requested, label, free: limit.saturating_sub(in_use), largest_free })
+    Some(Unmet { event: now as usize, requested, label, free: limit.saturating_sub(in_use), largest_free })
 }
 
 /// The take with which more bytes are live than any layout is made for.
-fn first_absurd(requests: &Requests, limit: Bytes) -> Option<Shortage> {
+fn first_absurd(requests: &Requests, limit: Bytes) -> Option<Unmet> {
     let mut live = vec![Bytes::ZERO; requests.places()];
     let mut in_use = Bytes::ZERO;
     requests.list().iter().enumerate().find_map(|(event, request)| match *request {
         Request::Take { block, bytes, label } => {
             let free = limit.saturating_sub(in_use);
             if bytes >= UNLIMITED.saturating_sub(in_use) {
-                return Some(Shortage { event, requested: bytes, label, free, largest_free: free });
+                return Some(Unmet { event, requested: bytes, label, free, largest_free: free });
             }
             live[block as usize] = bytes;
             in_use += bytes;
@@ -241,7 +242,7 @@ mod tests {
         let comparison = compare(&trace(LATE), &question(&["best-fit", PLANNED], Some(7200))).unwrap();
         let [best_fit, planned] = &comparison.rows[..] else { panic!("two rows") };
         let shortage = best_fit.outcome.out_of_memory.unwrap();
-        let figures = |s: Shortage| (s.event, s.requested.0, s.free.0, s.largest_free.0);
+        let figures = |s: Unmet| (s.event, s.requested.0, s.free.0, s.largest_free.0);
         assert_eq!(figures(shortage), (3, 7040, 7200 - 640, 6400));
         let shortage = planned.outcome.out_of_memory.unwrap();
         assert!(shortage.free.0 <= 7200 && shortage.largest_free <= shortage.free, "{shortage:?}");

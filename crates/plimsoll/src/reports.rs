@@ -1,4 +1,5 @@
-//! What can be reported, as data: each report is a plain struct whose serialization is its one JSON form. A door prints it as text.
+//! What can be reported, as data: each report is a plain struct whose serialization is its one JSON form. A door prints
+//! it as text.
 //!
 //! Sizes are whole numbers of bytes under keys that end in `_bytes`, shares are numbers from 0 to 1, times are seconds.
 

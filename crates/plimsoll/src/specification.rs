@@ -8,7 +8,8 @@ use plimsoll_model::Model;
 use plimsoll_model::zoo::{self, ZooError};
 use std::path::Path;
 
-/// The model that a specification names, or the file it is the path of. A data set fills in the size where it is left out.
+/// The model that a specification names, or the file it is the path of. A data set fills in the size where it is left
+/// out.
 pub fn open(specification: &str, data: Option<&str>) -> Result<Opened, SpecificationError> {
     let Some((path, size)) = file(specification) else {
         return Ok(Opened { model: zoo::find(&sized(specification, data))?, keras: None });
@@ -61,8 +62,8 @@ fn file(specification: &str) -> Option<(&str, Option<usize>)> {
     known.then_some((path, size))
 }
 
-/// Where a specification leaves out the size and a data set has one, the data's size (and channels) is taken: with digits, `cnn` means
-/// `cnn@8,channels=1`.
+/// Where a specification leaves out the size and a data set has one, the data's size (and channels) is taken: with
+/// digits, `cnn` means `cnn@8,channels=1`.
 fn sized(specification: &str, data: Option<&str>) -> String {
     let end = specification.find(['@', ',']).unwrap_or(specification.len());
     let (name, rest) = specification.split_at(end);

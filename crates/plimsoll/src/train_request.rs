@@ -28,7 +28,8 @@ pub struct TrainRequest {
     pub data: String,
     /// How long.
     pub length: RunLength,
-    /// How far each step goes; without it, what the model's file was compiled with, or what Keras uses for the optimizer.
+    /// How far each step goes; without it, what the model's file was compiled with, or what Keras uses for the
+    /// optimizer.
     pub learning_rate: Option<f32>,
     /// Decides the first weights, the order of samples and what dropout drops.
     pub seed: u64,
@@ -129,7 +130,8 @@ impl TrainRequest {
         Ok(TrainingRun { prepared, device, data, run, files, recorder, eager, notes })
     }
 
-    /// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked step by step.
+    /// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked
+    /// step by step.
     fn open_job(&self, job: &JobRequest) -> Result<OpenedStep, RequestError> {
         let opened = job.open_for(Some(&self.data))?;
         if let MemoryUse::Eager(eager) = &self.memory_use {

@@ -4,9 +4,9 @@ use crate::batches;
 use crate::data::{Bound, DataError, Dataset, Samples, Wanted};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
 use crate::exchange::Reached;
-use crate::parts::{self, LoadedUpdates};
+use crate::micro_batches::{self, LoadedUpdates};
 use crate::{Bytes, HeadScore, JobError, PoolUse, Prepared, Scores};
-use plimsoll_exec::{Executor, ProgramId, Settings};
+use plimsoll_exec::{Executor, ProgramId, RunSettings};
 use plimsoll_graph::{Graph, ValueId};
 use plimsoll_memory::{Device, process};
 use plimsoll_plan::VerifiedArena;
@@ -88,14 +88,14 @@ impl Trainer {
         Self::with_lengths(vec![prepared], device, run)
     }
 
-    /// The same for several lengths, which the steps go through in turn. They come from [`crate::Job::prepare_lengths`], so that all
-    /// plans have the weights in the same places.
+    /// The same for several lengths, which the steps go through in turn. They come from
+    /// [`crate::Job::prepare_lengths`], so that all plans have the weights in the same places.
     ///
     /// # Panics
     /// If there is none.
     pub fn with_lengths(prepared: Vec<Prepared>, device: &Device, run: Run) -> Result<Self, JobError> {
         let job = &prepared[0].job;
-        let settings = Settings { poison: run.poison, record: false };
+        let settings = RunSettings { poison: run.poison, record: false };
         let arena = VerifiedArena::join(prepared.iter().map(|one| &one.arena))?;
         let watched: Vec<Vec<ValueId>> = prepared.iter().flat_map(watched).collect();
         let mut executor = Executor::new(&*job.backend, arena, &watched, device, &job.model.name, settings)?;
@@ -164,7 +164,7 @@ impl Trainer {
         let measured = match (&prepared.updates, programs.updates) {
             (Some(updates), Some(program)) => {
                 let updates = LoadedUpdates { graph: &updates.graph, program };
-                parts::step(executor, &prepared.sizes(), part, updates, scalars, batch)?
+                micro_batches::step(executor, &prepared.sizes(), part, updates, scalars, batch)?
             }
             _ => engine::step(executor, part(samples.len()), scalars, batch)?,
         };

@@ -39,8 +39,8 @@ pub enum Happening {
         /// What lets samples of a batch see each other, so that a step in parts is not the same as a whole one.
         mixing: Option<Mixing>,
     },
-    /// The steps are over and the trace has so many events, or could not be written to its end. A run does not fail because its
-    /// recording did.
+    /// The steps are over and the trace has so many events, or could not be written to its end. A run does not fail
+    /// because its recording did.
     Recorded(Result<u64, String>),
     /// The result was written.
     Saved(PathBuf),

@@ -1,5 +1,5 @@
-//! The search for what to compute again is never worse than the square-root scheme of Chen et al., "Training Deep Nets with Sublinear Memory
-//! Cost" (2016), on the models of the zoo that are chains.
+//! The search for what to compute again is never worse than the square-root scheme of Chen et al., "Training Deep Nets
+//! with Sublinear Memory Cost" (2016), on the models of the zoo that are chains.
 
 use plimsoll::exec::kernels::CpuKernels;
 use plimsoll::graph::Graph;
@@ -18,7 +18,8 @@ fn training(model: &str, batch: usize) -> Graph {
     training_graph(forward, &loss.into(), Optimizer::parse("adam").unwrap()).unwrap().graph
 }
 
-/// Keeps what the last task of each segment writes; everything else that the backward pass reads is computed again once.
+/// Keeps what the last task of each segment writes; everything else that the backward pass reads is computed again
+/// once.
 fn chen(problem: &Problem, segments: usize) -> Sums {
     let mut scheduler = Scheduler::new(problem);
     let length = problem.turn.div_ceil(segments);

@@ -1,4 +1,5 @@
-//! Eager training runs: the same numbers as planned ones, steps in parts that equal whole ones, lengths that take turns.
+//! Eager training runs: the same numbers as planned ones, steps in parts that equal whole ones, lengths that take
+//! turns.
 
 use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::exec::StepError;
@@ -152,7 +153,8 @@ fn mean_model(length: usize) -> Model {
     net.build(x)
 }
 
-/// Growing inputs make TensorFlow's allocator reserve regions of 2, 4 and 8 MiB; then there are 9 MiB to be had, but not in one piece.
+/// Growing inputs make TensorFlow's allocator reserve regions of 2, 4 and 8 MiB; then there are 9 MiB to be had, but
+/// not in one piece.
 #[test]
 fn a_run_goes_on_after_a_compaction() {
     let lengths = [800, 1600, 2400, 4608];

@@ -1,4 +1,5 @@
-//! Jobs inside budgets: what is computed again or in parts gives the same numbers, at the planned peak; what does not fit is refused.
+//! Jobs inside budgets: what is computed again or in parts gives the same numbers, at the planned peak; what does not
+//! fit is refused.
 
 use plimsoll::data::{self, Wanted};
 use plimsoll::memory::Device;
@@ -11,7 +12,8 @@ fn job(model: &str, batch: usize, optimizer: &str) -> Job {
     Job { optimizer, ..Job::new(zoo::find(model).unwrap(), batch).on_threads(2) }
 }
 
-/// Losses and trained parameters after some steps. The trainer itself fails if the measured peak is not the planned one.
+/// Losses and trained parameters after some steps. The trainer itself fails if the measured peak is not the planned
+/// one.
 fn train(prepared: &Prepared, steps: u64) -> (Vec<f32>, Vec<f32>) {
     let data = data::open("synthetic", &Wanted::of(&prepared.training), 3).unwrap();
     let run = Run { steps, learning_rate: 0.01, seed: 3, poison: true };
@@ -82,7 +84,8 @@ fn micro_batches_are_the_whole_batch_for_every_optimizer() {
                     near(&losses, &parts_losses, 2e-5),
                     "{model} {optimizer} {losses:?} {parts_losses:?}"
                 );
-                // Adam divides by the root of a square: where a gradient is nearly nothing, rounding decides about its sign.
+                // Adam divides by the root of a square: where a gradient is nearly nothing, rounding decides about its
+                // sign.
                 let far = weights
                     .iter()
                     .zip(&parts_weights)

@@ -1,13 +1,13 @@
 //! Whole models of the zoo compute what TensorFlow computes: loss, every gradient, predictions.
 //!
-//! `golden/make_zoo.py` has set all weights and inputs by a rule that is repeated here, and has stored, for each tensor, its norm and its projection on
-//! a pseudo-random vector (`golden/zoo.json`). Two tensors of the same norm and projection that differ all the same are
-//! possible but would be a rare accident.
+//! `golden/make_zoo.py` has set all weights and inputs by a rule that is repeated here, and has stored, for each
+//! tensor, its norm and its projection on a pseudo-random vector (`golden/zoo.json`). Two tensors of the same norm and
+//! projection that differ all the same are possible but would be a rare accident.
 
 #[path = "golden/layers.rs"]
 mod layers;
 
-use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, RunSettings};
 use plimsoll_graph::{ElementType, Graph, Init, OpKind, Role, Source, ValueId};
 use plimsoll_memory::Device;
 use plimsoll_model::{Mode, Model, zoo};
@@ -23,7 +23,7 @@ fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {
     let target = CPU.target(Profile::default());
     let made = plan(graph, &target, Options::default(), &Residents::default());
     let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
-    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let (device, settings) = (Device::host(arena.peak()), RunSettings { poison: true, record: false });
     let mut executor = Executor::new(&CPU, arena, &[], &device, graph.name(), settings).unwrap();
     let program = ProgramId::of(0);
     for (&id, contents) in given {

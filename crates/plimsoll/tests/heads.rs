@@ -1,5 +1,5 @@
-//! Models with several inputs and outputs in training: Keras's losses step by step, in total and for each output, with and without sample
-//! weights, whole and in micro-batches.
+//! Models with several inputs and outputs in training: Keras's losses step by step, in total and for each output, with
+//! and without sample weights, whole and in micro-batches.
 //!
 //! The files are made by `heads/make_heads.py`.
 

@@ -1,4 +1,5 @@
-//! Steps that are skipped: a sample that is not a number changes nothing, and the run goes on as if its step had not been.
+//! Steps that are skipped: a sample that is not a number changes nothing, and the run goes on as if its step had not
+//! been.
 
 use plimsoll::data::{self, Dataset, InMemory, Wanted};
 use plimsoll::memory::{Bfc, BfcOptions, Device};

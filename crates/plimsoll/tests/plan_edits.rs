@@ -1,4 +1,5 @@
-//! Plan files that somebody has edited: each is refused with a reason, or trains exactly as before. Never a panic, never other numbers.
+//! Plan files that somebody has edited: each is refused with a reason, or trains exactly as before. Never a panic,
+//! never other numbers.
 
 #[path = "plan_edits/edit.rs"]
 mod edit;

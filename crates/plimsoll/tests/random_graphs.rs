@@ -1,7 +1,7 @@
-//! A thousand random training graphs inside random budgets: each fits and runs at its peak with the same numbers, or is refused with a floor
-//! that is right.
+//! A thousand random training graphs inside random budgets: each fits and runs at its peak with the same numbers, or is
+//! refused with a floor that is right.
 
-use plimsoll::exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
+use plimsoll::exec::{Backend, CpuBackend, Executor, ProgramId, RunSettings};
 use plimsoll::graph::op::{BatchNorm, Binary, Concat, Dropout, MatMul, Reshape, Unary};
 use plimsoll::graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use plimsoll::memory::Device;
@@ -105,7 +105,7 @@ fn concatenated(graph: &mut Graph, pair: [ValueId; 2], width: usize, number: usi
 /// Runs two steps; gives everything that persists, and the peak that was measured.
 fn run(graph: &Graph, plan: Plan) -> (Vec<Vec<f32>>, Bytes) {
     let arena = verify_arena(vec![(graph.clone(), plan)], &target()).unwrap();
-    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let (device, settings) = (Device::host(arena.peak()), RunSettings { poison: true, record: false });
     let mut executor = Executor::new(&CPU, arena, &[], &device, "random", settings).unwrap();
     let program = ProgramId::of(0);
     for id in graph.persistents() {

@@ -1,4 +1,5 @@
-//! Recorded runs: the trace of a planned run is the predicted one, that of an eager run has its pool's figures, and files are small.
+//! Recorded runs: the trace of a planned run is the predicted one, that of an eager run has its pool's figures, and
+//! files are small.
 
 use plimsoll::data::{self, Wanted};
 use plimsoll::memory::{Bfc, BfcOptions, Device};

@@ -1,4 +1,5 @@
-//! States: what is saved is what is loaded, to the bit, and a run that goes on from one is the run that was never interrupted.
+//! States: what is saved is what is loaded, to the bit, and a run that goes on from one is the run that was never
+//! interrupted.
 
 use plimsoll::data::{self, Dataset, Wanted};
 use plimsoll::graph::Role;

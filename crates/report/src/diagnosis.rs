@@ -1,7 +1,8 @@
 //! The doctor: why memory ran out, with figures, and what would help, by calculation.
 //!
-//! In: a [`Log`] of out-of-memory reports. Out: a [`Diagnosis`] for each. The first question is always the same: would the bytes that are not in
-//! use have been enough if they were one piece? Then it is fragmentation, otherwise exhaustion; the rest says why.
+//! In: a [`Log`] of out-of-memory reports. Out: a [`Diagnosis`] for each. The first question is always the same: would
+//! the bytes that are not in use have been enough if they were one piece? Then it is fragmentation, otherwise
+//! exhaustion; the rest says why.
 
 mod code;
 mod findings;
@@ -68,14 +69,14 @@ pub(crate) struct Balance {
 
 /// In use at the first report of a log and at the last, where it grew from report to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Growth {
+pub(crate) struct Rise {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) reports: usize,
 }
 
 impl Diagnosis {
-    fn of(dump: Dump, growth: Option<Growth>) -> Self {
+    fn of(dump: Dump, growth: Option<Rise>) -> Self {
         let balance = Balance::of(&dump);
         let kind = balance.kind(&dump);
         let mut findings = findings::find(&dump, &balance, growth);
@@ -156,11 +157,11 @@ impl Balance {
 }
 
 /// Whether in use grows from report to report of the same allocator.
-fn growth(dumps: &[Dump]) -> Option<Growth> {
+fn growth(dumps: &[Dump]) -> Option<Rise> {
     let allocator = dumps.first().map(|dump| &dump.allocator)?;
     let same = dumps.iter().filter(|dump| dump.allocator == *allocator);
     let in_use: Vec<u64> = same.filter_map(|dump| dump.in_use.map(|figure| figure.bytes)).collect();
     let (&first, &last) = (in_use.first()?, in_use.last()?);
     let rises = in_use.len() >= 3 && in_use.is_sorted() && last - first >= last / 50;
-    rises.then_some(Growth { first, last, reports: in_use.len() })
+    rises.then_some(Rise { first, last, reports: in_use.len() })
 }

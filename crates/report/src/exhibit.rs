@@ -1,10 +1,11 @@
 //! An exhibit: one plan, trace or prediction as a report shows it.
 //!
-//! In: a [`plimsoll_trace::Trace`], or buffers from whoever knows more (a plan knows which op reads what). Out: rectangles in space and time with
-//! names, and the lines they are compared with.
+//! In: a [`plimsoll_trace::Trace`], or buffers from whoever knows more (a plan knows which op reads what). Out:
+//! rectangles in space and time with names, and the lines they are compared with.
 //!
-//! Time is cut into **ticks**. Within a tick everything is taken before anything is freed, so that the bytes of the buffers of a tick add up to the
-//! most that was live during it, and no two buffers of a tick overlap. A plan has one tick an op.
+//! Time is cut into **ticks**. Within a tick everything is taken before anything is freed, so that the bytes of the
+//! buffers of a tick add up to the most that was live during it, and no two buffers of a tick overlap. A plan has one
+//! tick an op.
 
 mod figures;
 mod of_trace;

@@ -1,4 +1,5 @@
-//! Findings about memory, and how they are shown: as text for a terminal, as JSON, as one self-contained HTML file. Does no I/O.
+//! Findings about memory, and how they are shown: as text for a terminal, as JSON, as one self-contained HTML file.
+//! Does no I/O.
 
 pub mod chart;
 pub mod diagnosis;

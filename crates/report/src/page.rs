@@ -1,7 +1,7 @@
 //! Exhibits as one HTML file that needs nothing else: curves, layouts, who is live, layers, side by side.
 //!
-//! The page is put together from the small files in `page/`: a style, and scripts in the order of `SCRIPTS`. The numbers travel as JSON
-//! (`page/embed.rs`) and are decoded by the browser.
+//! The page is put together from the small files in `page/`: a style, and scripts in the order of `SCRIPTS`. The
+//! numbers travel as JSON (`page/embed.rs`) and are decoded by the browser.
 
 mod embed;
 

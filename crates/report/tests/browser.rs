@@ -1,6 +1,7 @@
 //! Pages in a real browser: `browser/click_through.py` clicks through them in a headless Chromium.
 //!
-//! It needs what `browser/install.sh` installs. Without it the test says that it is skipped; where `CI` is `true` it installs it, and fails if it cannot.
+//! It needs what `browser/install.sh` installs. Without it the test says that it is skipped; where `CI` is `true` it
+//! installs it, and fails if it cannot.
 
 use plimsoll_import::oomlog;
 use plimsoll_report::diagnosis::{diagnose, html};

@@ -167,7 +167,8 @@ fn a_snapshot_names_lines_of_the_program() {
     let path = root().join("crates/import/tests/snapshots/snapshot.protocol4.pickle");
     let diagnoses = diagnose(evidence::read(File::open(path).unwrap()).unwrap());
     let first = &diagnoses[0];
-    // 10 MiB asked for; 5 and 7 are free with 2 of train.py:12 between them, and 3 more of the device: a segment that can grow would do.
+    // 10 MiB asked for; 5 and 7 are free with 2 of train.py:12 between them, and 3 more of the device: a segment that
+    // can grow would do.
     assert_eq!((first.kind, first.reason), (Kind::Fragmentation, Reason::RegionTails));
     let shown = text::print(first);
     for piece in

@@ -1,4 +1,5 @@
-//! Promises of remedies, kept: the run that ended in a dump is replayed from its trace with the remedy, up to the request that failed.
+//! Promises of remedies, kept: the run that ended in a dump is replayed from its trace with the remedy, up to the
+//! request that failed.
 
 use plimsoll_import::bfctrace::{self, BfcEvent};
 use plimsoll_import::oomlog;

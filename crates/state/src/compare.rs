@@ -25,8 +25,8 @@ pub enum Mismatch {
     Role { name: String, found: Role, wanted: Role },
 }
 
-/// Finds the tensors that `wanted` lists in `found`. A state to which no update was applied may leave out what an optimizer remembers:
-/// that starts afresh, as it would have.
+/// Finds the tensors that `wanted` lists in `found`. A state to which no update was applied may leave out what an
+/// optimizer remembers: that starts afresh, as it would have.
 pub fn pair(wanted: &State, found: &State) -> Result<Pairs, Mismatch> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     by_name

@@ -1,8 +1,9 @@
 //! The State document: what training has learned so far.
 //!
-//! A [`State`] says which tensors there are and how far the run is; the bytes stay where they are, on a device or in a file, and are read in
-//! pieces through [`Contents`]. So a state of any size is written and read in a few mebibytes. This crate does I/O: [`safetensors`] is a
-//! state on disk, and [`whole_file`] writes files that are there whole or not at all.
+//! A [`State`] says which tensors there are and how far the run is; the bytes stay where they are, on a device or in a
+//! file, and are read in pieces through [`Contents`]. So a state of any size is written and read in a few mebibytes.
+//! This crate does I/O: [`safetensors`] is a state on disk, and [`whole_file`] writes files that are there whole or not
+//! at all.
 //!
 //! ```
 //! use plimsoll_graph::{Role, TensorType};

@@ -5,10 +5,11 @@
 //! header    JSON: "__metadata__" with texts, and for each tensor its dtype, shape and the range of its bytes
 //! bytes     of all tensors, without holes
 //! ```
-//! What a state says beyond its tensors stands in the metadata, under names that begin with `plimsoll.`. A file without them has weights
-//! alone: it is read as a state to which no update was applied.
+//! What a state says beyond its tensors stands in the metadata, under names that begin with `plimsoll.`. A file without
+//! them has weights alone: it is read as a state to which no update was applied.
 //!
-//! Invariant: nothing is allocated by what a file declares beyond the length it has; tensors are moved in pieces of [`CHUNK`].
+//! Invariant: nothing is allocated by what a file declares beyond the length it has; tensors are moved in pieces of
+//! [`CHUNK`].
 
 mod header;
 mod metadata;

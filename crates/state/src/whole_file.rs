@@ -1,7 +1,7 @@
 //! Files that are there whole or not at all, whatever happens while they are written.
 //!
-//! What is written goes to a file beside its place, to the disk, and only then under its name: who is killed or finds the disk full in between
-//! leaves the old file as it was.
+//! What is written goes to a file beside its place, to the disk, and only then under its name: who is killed or finds
+//! the disk full in between leaves the old file as it was.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -21,7 +21,8 @@ pub fn write<E: From<io::Error>>(
     written
 }
 
-/// Whether a file could be written there now; leaves nothing behind. For asking before hours of work, not for deciding anything.
+/// Whether a file could be written there now; leaves nothing behind. For asking before hours of work, not for deciding
+/// anything.
 pub fn check(path: &Path) -> io::Result<()> {
     let beside = beside(path)?;
     File::create(&beside).map_err(|error| explained(path, &error))?;

@@ -1,6 +1,8 @@
-//! Prints every measured configuration beside its prediction: `cargo run --release -p plimsoll-tensorflow --example tensorflow_table [FILE.csv]`.
+//! Prints every measured configuration beside its prediction: `cargo run --release -p plimsoll-tensorflow --example
+//! tensorflow_table [FILE.csv]`.
 //!
-//! Without a file it is the table that the tests hold; with one, further measurements of `bench/peers/tensorflow_memory/measure.py`.
+//! Without a file it is the table that the tests hold; with one, further measurements of
+//! `bench/peers/tensorflow_memory/measure.py`.
 
 #[path = "../tests/table/measured.rs"]
 mod measured;

@@ -1,8 +1,8 @@
 //! The executor: in which order TensorFlow runs the kernels of a program, and what that does to memory.
 //!
-//! Graph mode is TensorFlow's executor on one thread (`tensorflow/core/common_runtime/executor.cc`): of the kernels that one
-//! kernel makes ready, the last runs next and the others wait on a stack, since the thread that made them ready takes
-//! its own newest task first. Eager mode runs kernels as Python calls them.
+//! Graph mode is TensorFlow's executor on one thread (`tensorflow/core/common_runtime/executor.cc`): of the kernels
+//! that one kernel makes ready, the last runs next and the others wait on a stack, since the thread that made them
+//! ready takes its own newest task first. Eager mode runs kernels as Python calls them.
 
 mod memory;
 
@@ -70,7 +70,8 @@ fn run_ready(program: &Program, mut run: impl FnMut(KernelId)) {
 /// What each kernel still waits for.
 struct Waiting {
     missing: Vec<usize>,
-    /// Those that wait for each kernel, in the order of the graph, which is that of the kernels but for deferred ones, which come first and so run last.
+    /// Those that wait for each kernel, in the order of the graph, which is that of the kernels but for deferred ones,
+    /// which come first and so run last.
     followers: Vec<Vec<KernelId>>,
 }
 

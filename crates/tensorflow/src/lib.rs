@@ -1,8 +1,9 @@
 //! What TensorFlow would do with a model.
 //!
-//! In: the forward graph of a model and a [`Setup`]. Out: a [`Prediction`]: the trace of one training step as TensorFlow would run it, the peak that it
-//! would report and the smallest limit that it would need. How TensorFlow behaves is a table of rules in `rules/`, one for each op, each with its evidence
-//! from a recorded run; the order of kernels is that of TensorFlow's executor on one thread.
+//! In: the forward graph of a model and a [`Setup`]. Out: a [`Prediction`]: the trace of one training step as
+//! TensorFlow would run it, the peak that it would report and the smallest limit that it would need. How TensorFlow
+//! behaves is a table of rules in `rules/`, one for each op, each with its evidence from a recorded run; the order of
+//! kernels is that of TensorFlow's executor on one thread.
 //!
 //! ```
 //! use plimsoll_model::{Mode, zoo};

@@ -120,7 +120,8 @@ impl<'a> Lowering<'a> {
         op.inputs.iter().map(|&input| self.tensor(input)).collect()
     }
 
-    /// A variable as a layer reads it: under a mixed policy a cast copy, which waits for nothing and so is made before the first layer runs.
+    /// A variable as a layer reads it: under a mixed policy a cast copy, which waits for nothing and so is made before
+    /// the first layer runs.
     pub fn weight(&mut self, value: ValueId) -> TensorId {
         let tensor = self.tensor(value);
         if !self.setup.precision.is_mixed() || !self.program.tensor(tensor).owner.is_variable() {
@@ -241,8 +242,9 @@ impl<'a> Lowering<'a> {
         self.fresh("Functional", &held, 0);
     }
 
-    /// Reads the shapes of operands in a gradient. A graph knows shapes when it is made; in eager mode the gradients of sums, means, stretched additions and reshapes
-    /// ask the operands themselves, so the tape keeps them (ResNet-50: every `SquaredDifference` and every product before an addition).
+    /// Reads the shapes of operands in a gradient. A graph knows shapes when it is made; in eager mode the gradients of
+    /// sums, means, stretched additions and reshapes ask the operands themselves, so the tape keeps them (ResNet-50:
+    /// every `SquaredDifference` and every product before an addition).
     pub fn read_shapes(&mut self, of: &[TensorId], gradient: TensorId) {
         if self.is_eager() {
             self.fresh("Shape", &[of, &[gradient]].concat(), 0);

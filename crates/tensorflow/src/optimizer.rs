@@ -1,7 +1,8 @@
 //! Optimizers: the kernels of Keras 3's update steps, variable by variable.
 //!
-//! Evidence, from the trace of an MLP with Adam: `Square` takes a tensor as large as the gradient beside it, `Sqrt` and `Mul` take two after
-//! the gradient has gone, and `AssignSub` copies a variable that the backward pass has still to read.
+//! Evidence, from the trace of an MLP with Adam: `Square` takes a tensor as large as the gradient beside it, `Sqrt` and
+//! `Mul` take two after the gradient has gone, and `AssignSub` copies a variable that the backward pass has still to
+//! read.
 
 use crate::lowering::{Call, Lowering};
 use crate::program::{Assignment, KernelId, Owner, Start, TensorId};
@@ -12,7 +13,8 @@ use plimsoll_train::Precision;
 /// The largest constant that Grappler makes of a computation.
 const LARGEST_CONSTANT: u64 = 10 << 20;
 
-/// Adds the updates of all parameters. A graph updates each as soon as its gradient exists; Python gets all gradients first, and holds them until the step ends.
+/// Adds the updates of all parameters. A graph updates each as soon as its gradient exists; Python gets all gradients
+/// first, and holds them until the step ends.
 pub fn update(at: &mut Lowering<'_>) {
     let parameters: Vec<ValueId> =
         at.graph.with_role(Role::Parameter).filter(|&id| is_variable(at, id)).collect();
@@ -50,7 +52,8 @@ fn gradient(at: &mut Lowering<'_>, parameter: ValueId) -> Option<TensorId> {
     Some(if halved { at.fresh("Cast", &[gradient], at.elements(parameter) * 4) } else { gradient })
 }
 
-/// A scaled loss: nothing is updated before all gradients are known to be finite, and the condition holds them while it runs.
+/// A scaled loss: nothing is updated before all gradients are known to be finite, and the condition holds them while it
+/// runs.
 fn check_all(at: &mut Lowering<'_>, gradients: &[Option<TensorId>]) -> TensorId {
     let finite: Vec<TensorId> =
         gradients.iter().flatten().map(|&gradient| at.fresh("IsFinite", &[gradient], 1)).collect();
@@ -71,8 +74,8 @@ fn accumulate(at: &mut Lowering<'_>, parameter: ValueId, gradient: TensorId) {
     at.assign("AssignVariableOp", &[new], &[], Assignment::Replace(sum, new));
 }
 
-/// The zeros that accumulators are reset to are constants of the graph, one for each shape, unless they are too large to be folded
-/// (ResNet-50: 37.5 MB; an MLP with kernels of 12 and 64 MiB: none).
+/// The zeros that accumulators are reset to are constants of the graph, one for each shape, unless they are too large
+/// to be folded (ResNet-50: 37.5 MB; an MLP with kernels of 12 and 64 MiB: none).
 fn keep_zeros(at: &mut Lowering<'_>, parameters: &[ValueId]) {
     let mut shapes: Vec<_> = parameters.iter().map(|&id| &at.graph.tensor(id).shape).collect();
     shapes.sort_by_key(|shape| shape.extents().to_vec());
@@ -181,8 +184,9 @@ fn after(
     at.call(Call { name, reads, bytes, after: &[before], ..Call::default() })
 }
 
-/// A variable times a number. It waits for no gradient, so the executor runs it before the first layer, for all variables: momentum costs a second copy
-/// of its slots while a step runs (ResNet-50 with momentum: 80 MB over what weights, slots and activations explain).
+/// A variable times a number. It waits for no gradient, so the executor runs it before the first layer, for all
+/// variables: momentum costs a second copy of its slots while a step runs (ResNet-50 with momentum: 80 MB over what
+/// weights, slots and activations explain).
 fn early(at: &mut Lowering<'_>, bytes: u64) -> TensorId {
     at.call(Call { name: "Mul", bytes, early: true, ..Call::default() })
 }

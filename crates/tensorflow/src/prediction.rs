@@ -9,13 +9,16 @@ use plimsoll_trace::{Bytes, Label, Summary, Trace, summarize};
 use plimsoll_train::Optimizer;
 use std::collections::{BTreeMap, HashMap};
 
-/// What the CUDA context and its libraries take of a GPU before the first tensor. An allowance: it depends on driver and card, and was not measured here.
+/// What the CUDA context and its libraries take of a GPU before the first tensor. An allowance: it depends on driver
+/// and card, and was not measured here.
 pub const CUDA_CONTEXT: Bytes = Bytes(450 << 20);
 
-/// What cuDNN's convolutions may take as workspace at a time. An allowance: it depends on the algorithm that is chosen, and was not measured here.
+/// What cuDNN's convolutions may take as workspace at a time. An allowance: it depends on the algorithm that is chosen,
+/// and was not measured here.
 pub const CUDNN_WORKSPACE: Bytes = Bytes(64 << 20);
 
-/// What must run within a limit: making the weights and the first step leave free blocks that later steps have to live with.
+/// What must run within a limit: making the weights and the first step leave free blocks that later steps have to live
+/// with.
 const RUN: Extent = Extent::FromTheStart { steps: 3 };
 
 /// What TensorFlow would do with a model in one step.
@@ -117,8 +120,9 @@ fn trace(graph: &Graph, setup: &Setup, extent: Extent) -> Trace {
     traces.max_by_key(|trace| summarize(trace).floor).expect("there are several orders")
 }
 
-/// How many layers after the first may count as near the input, whose kernels' gradients come before that of their input. It depends on how many nodes Grappler deletes.
-/// In chains of layers without normalization it is always the same number; where there are more nodes several are tried, and the one that takes most is predicted.
+/// How many layers after the first may count as near the input, whose kernels' gradients come before that of their
+/// input. It depends on how many nodes Grappler deletes. In chains of layers without normalization it is always the
+/// same number; where there are more nodes several are tried, and the one that takes most is predicted.
 fn nearest(graph: &Graph, setup: &Setup) -> &'static [usize] {
     let normalized =
         graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::LayerNorm(_)));
@@ -127,7 +131,8 @@ fn nearest(graph: &Graph, setup: &Setup) -> &'static [usize] {
         Optimizer::Sgd | Optimizer::Adam { .. } if normalized || !plain => &[1, 3, 5],
         Optimizer::Sgd => &[4],
         Optimizer::Adam { .. } => &[3],
-        // What these compute before the first layer changes the order as far as the output (VGG16 with momentum: its dense layers are like those near the input).
+        // What these compute before the first layer changes the order as far as the output (VGG16 with momentum: its
+        // dense layers are like those near the input).
         _ => &[1, 3, 5, usize::MAX],
     }
 }

@@ -82,7 +82,8 @@ pub struct Kernel {
 /// What a kernel does to a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignment {
-    /// `AssignAdd`, `AssignSub`: changed where it is, unless somebody still reads the old contents; then it is copied first.
+    /// `AssignAdd`, `AssignSub`: changed where it is, unless somebody still reads the old contents; then it is copied
+    /// first.
     Change(TensorId),
     /// `Assign`: the variable becomes the second tensor, whose buffer it takes over.
     Replace(TensorId, TensorId),

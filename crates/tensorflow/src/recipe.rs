@@ -72,7 +72,8 @@ impl Recipe {
         }
     }
 
-    /// The recipe after a change; nothing where TensorFlow cannot do it. Keras cuts a batch into equal micro-batches only.
+    /// The recipe after a change; nothing where TensorFlow cannot do it. Keras cuts a batch into equal micro-batches
+    /// only.
     pub fn with(&self, change: Change) -> Option<Self> {
         let mut recipe = *self;
         match change {
@@ -118,7 +119,8 @@ impl Recipe {
 }
 
 impl Needs {
-    /// What the pool should be given: the predicted limit, what the prediction may be wrong by, and the input that waits.
+    /// What the pool should be given: the predicted limit, what the prediction may be wrong by, and the input that
+    /// waits.
     pub fn pool(&self) -> Bytes {
         Bytes(self.limit.0 + self.limit.0 * IN_HAND / 100) + self.waiting
     }

@@ -1,8 +1,9 @@
 //! Rules: what TensorFlow's kernels take and keep for each op, with the evidence for each rule from a trace.
 //!
-//! A rule adds the kernels of an op's forward pass and gives what will be done when the gradient of its result is known.
-//! Kernels are added in the order in which Grappler leaves them among the consumers of one tensor; the executor runs the last first. So the
-//! gradient of a layer's input is computed before that of its kernel, which waits until the backward pass has come to the input.
+//! A rule adds the kernels of an op's forward pass and gives what will be done when the gradient of its result is
+//! known. Kernels are added in the order in which Grappler leaves them among the consumers of one tensor; the executor
+//! runs the last first. So the gradient of a layer's input is computed before that of its kernel, which waits until the
+//! backward pass has come to the input.
 
 mod attention;
 mod convolution;

@@ -1,6 +1,7 @@
 //! Scripts: a recipe as Python that TensorFlow runs.
 //!
-//! A script is short, and each line that saves memory says what it saves. The data are random until the reader puts in their own.
+//! A script is short, and each line that saves memory says what it saves. The data are random until the reader puts in
+//! their own.
 
 mod layers;
 mod source;
@@ -23,7 +24,8 @@ pub enum ScriptError {
     Doors { inputs: usize, outputs: usize },
 }
 
-/// The script for a recipe. The model is what the recipe's file names; it says what samples look like, and how it is built if it is not a file.
+/// The script for a recipe. The model is what the recipe's file names; it says what samples look like, and how it is
+/// built if it is not a file.
 pub fn script(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {
     let (inputs, outputs) = (model.inputs.len(), model.outputs.len());
     let [input] = &model.inputs[..] else { return Err(ScriptError::Doors { inputs, outputs }) };

@@ -1,8 +1,8 @@
 //! The search over what TensorFlow can be told: the recipe with the fewest changes that fits a number of bytes.
 //!
-//! Levers that leave the numbers the same come first: `tf.function` instead of eager steps, the whole limit at once instead
-//! of growth, and accumulated gradients where samples do not see each other. Those that change numbers are tried only where
-//! they are allowed.
+//! Levers that leave the numbers the same come first: `tf.function` instead of eager steps, the whole limit at once
+//! instead of growth, and accumulated gradients where samples do not see each other. Those that change numbers are
+//! tried only where they are allowed.
 
 use crate::recipe::{Needs, Recipe};
 use plimsoll_model::{Model, ModelError};

@@ -1,8 +1,8 @@
 //! Evidence: memory that was asked for and could not be had, as a document.
 //!
-//! A device, an allocator and the search for a plan all refuse in this one form. A failure as JSON contains it, a captured log has it as
-//! one line that begins with [`MARK`], and both are read back by [`Evidence::parse`]. Names are data here: whatever a layer is called, it
-//! cannot be taken for a figure.
+//! A device, an allocator and the search for a plan all refuse in this one form. A failure as JSON contains it, a
+//! captured log has it as one line that begins with [`MARK`], and both are read back by [`Evidence::parse`]. Names are
+//! data here: whatever a layer is called, it cannot be taken for a figure.
 
 use crate::{Bytes, Label};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The binary form of a trace: small enough to record every step, written as it happens, readable as far as it goes.
 //!
-//! The first line is `plimsoll trace 1`. Records follow; the low three bits of a record's first byte say its kind, the others are flags.
-//! Numbers are LEB128; a difference goes through zigzag, so that small ones of either sign are short.
+//! The first line is `plimsoll trace 1`. Records follow; the low three bits of a record's first byte say its kind, the
+//! others are flags. Numbers are LEB128; a difference goes through zigzag, so that small ones of either sign are short.
 //!
 //! | kind | record | flags and fields |
 //! |---|---|---|
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_name_that_grows_without_end_is_refused() {
-        // Each label names a new word that shares all of the last one and has 200 bytes more: four bytes of file could be a mebibyte of names.
+        // Each label names a new word that shares all of the last one and has 200 bytes more: four bytes of file could
+        // be a mebibyte of names.
         let mut bytes = HEADER.as_bytes().to_vec();
         let mut length = 0u64;
         for _ in 0..2000 {

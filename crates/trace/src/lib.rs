@@ -1,7 +1,8 @@
 //! The Trace document: what happened to memory.
 //!
-//! A real run, a prediction, a simulation and a foreign log are all traces, so that one profiler and one report serve all of
-//! them. This crate also owns the units every other crate measures memory in: [`Bytes`], [`Offset`], [`Alignment`].
+//! A real run, a prediction, a simulation and a foreign log are all traces, so that one profiler and one report serve
+//! all of them. This crate also owns the units every other crate measures memory in: [`Bytes`], [`Offset`],
+//! [`Alignment`].
 //!
 //! Definitions, used everywhere in the same words:
 //! - `floor = max over time of live bytes`: no layout can do better.

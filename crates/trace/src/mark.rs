@@ -41,7 +41,8 @@ pub enum What {
         /// Who asked.
         label: LabelId,
     },
-    /// Earlier events happen once more, with nothing else live: the step is the same as one that is written out. Times do not count them.
+    /// Earlier events happen once more, with nothing else live: the step is the same as one that is written out. Times
+    /// do not count them.
     Again {
         /// The first of them.
         from: usize,
@@ -50,7 +51,8 @@ pub enum What {
     },
 }
 
-/// What the regions have together: after how many events, how many bytes from then on. Empty where the trace says nothing of regions.
+/// What the regions have together: after how many events, how many bytes from then on. Empty where the trace says
+/// nothing of regions.
 pub fn reserved(trace: &Trace) -> Vec<(usize, Bytes)> {
     let mut regions: BTreeMap<Offset, Bytes> = BTreeMap::new();
     let mut total = 0u64;

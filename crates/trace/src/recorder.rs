@@ -1,4 +1,5 @@
-//! Records a run: writes what executors did to memory, step by step, and finds out which steps are the same as earlier ones.
+//! Records a run: writes what executors did to memory, step by step, and finds out which steps are the same as earlier
+//! ones.
 //!
 //! It does not end a run: after the first error nothing more is written, and [`Recorder::finish`] tells of it.
 
@@ -52,7 +53,8 @@ impl Recorder {
         self.writer.mark(What::Clock { nanoseconds });
     }
 
-    /// A program ran from nothing live to nothing live. If it did the same before, event for event, only that is written.
+    /// A program ran from nothing live to nothing live. If it did the same before, event for event, only that is
+    /// written.
     pub fn ran(&mut self, program: usize, recording: &Trace) {
         if self.firsts.len() <= program {
             self.firsts.resize_with(program + 1, || None);

@@ -14,8 +14,9 @@
 //! region 0 bytes 2097152
 //! refused 4096 label 0
 //! ```
-//! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON. A mark stands where it happened
-//! among the events. A label of what is computed again ends in `again`; on a line of its own, `again` names the first event that happens once more, counted from 0.
+//! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON. A mark
+//! stands where it happened among the events. A label of what is computed again ends in `again`; on a line of its own,
+//! `again` names the first event that happens once more, counted from 0.
 
 use crate::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
 //! A step in parts: gradients of a batch's parts are added up, then applied at once.
 //!
-//! Two graphs instead of one. The accumulating graph, lowered at the size of a part, ends in `accumulator += weight * gradient` where the
-//! training graph has its updates; the applying graph consists of these updates, with the accumulators as gradients. With the weights
-//! `rows of the part / rows of the batch` the sum is the gradient of the batch's mean loss, unless samples of a batch see each other
-//! ([`plimsoll_graph::samples`]).
+//! Two graphs instead of one. The accumulating graph, lowered at the size of a part, ends in
+//! `accumulator += weight * gradient` where the training graph has its updates; the applying graph consists of these
+//! updates, with the accumulators as gradients. With the weights `rows of the part / rows of the batch` the sum is the
+//! gradient of the batch's mean loss, unless samples of a batch see each other ([`plimsoll_graph::samples`]).
 //!
 //! No op of its own is needed: gradient descent with the learning rate `-weight` is an accumulation.
 
@@ -25,8 +25,8 @@ pub struct ApplyingGraph {
     pub gate: Option<Gate>,
 }
 
-/// Adds a loss, gradients and their accumulation to a forward graph. The caller writes *minus* the weight of the part to
-/// `learning_rate`, and zeros to the accumulators before the first part. Moving averages are updated by every part.
+/// Adds a loss, gradients and their accumulation to a forward graph. The caller writes *minus* the weight of the part
+/// to `learning_rate`, and zeros to the accumulators before the first part. Moving averages are updated by every part.
 pub fn accumulating_graph(forward: Graph, objective: &Objective) -> Result<TrainingGraph, TrainError> {
     let (mut training, gradients) = differentiated(forward, objective)?;
     let (weight, step) = (training.learning_rate, training.step);

@@ -1,7 +1,7 @@
 //! The evaluation graph: what a model as trained so far says about samples, and how far it is from the truth.
 //!
-//! In: the forward graph of a model for inference. Out: the same graph with the losses of an objective. Every head takes sample weights, so
-//! that a batch that is not full can be filled up with samples of weight 0.
+//! In: the forward graph of a model for inference. Out: the same graph with the losses of an objective. Every head
+//! takes sample weights, so that a batch that is not full can be filled up with samples of weight 0.
 
 use crate::head::{Purpose, add_losses};
 use crate::training::{add_scalars, sample_inputs};

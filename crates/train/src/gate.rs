@@ -1,10 +1,11 @@
 //! Updates that can be skipped: one value says whether everything is finite, and where it is not, nothing changes.
 //!
-//! In: a training graph, an accumulating one, or one that applies what was added up. Out: the same graph in which everything that updates reads
-//! that value as its gate. What is added up stays as it is: a sum that is not finite closes the gate of the graph that applies it.
+//! In: a training graph, an accumulating one, or one that applies what was added up. Out: the same graph in which
+//! everything that updates reads that value as its gate. What is added up stays as it is: a sum that is not finite
+//! closes the gate of the graph that applies it.
 //!
-//! Without a gate an update runs as soon as its gradient is there. With one all of them wait for the last gradient, and all gradients live until
-//! then: that is the price, and why a gate is asked for.
+//! Without a gate an update runs as soon as its gradient is there. With one all of them wait for the last gradient, and
+//! all gradients live until then: that is the price, and why a gate is asked for.
 
 use crate::{ApplyingGraph, TrainError, TrainingGraph, accumulators};
 use plimsoll_graph::op::AllFinite;
@@ -15,8 +16,8 @@ use plimsoll_graph::{Graph, Op, OpKind, Phase, Role, ShapeError, Site, TensorTyp
 pub struct Gate {
     /// 1 if everything was finite, else 0 and nothing was updated: an output, `f32[]`.
     pub finite: ValueId,
-    /// The number of the update, counted from 1 without those that were skipped: an input, `i32[]`. Only where a graph updates parameters and
-    /// reads the number of the step besides.
+    /// The number of the update, counted from 1 without those that were skipped: an input, `i32[]`. Only where a graph
+    /// updates parameters and reads the number of the step besides.
     pub updates: Option<ValueId>,
 }
 

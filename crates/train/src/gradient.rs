@@ -109,8 +109,8 @@ pub(crate) struct Backward<'g> {
     needs: Vec<bool>,
 }
 
-/// What a gradient rule gives: the contribution to the gradient of each input, in the order of the inputs; `None` for inputs
-/// that carry no gradient or that nobody needs.
+/// What a gradient rule gives: the contribution to the gradient of each input, in the order of the inputs; `None` for
+/// inputs that carry no gradient or that nobody needs.
 pub(crate) type Contributions = Result<Vec<Option<ValueId>>, ShapeError>;
 
 impl Backward<'_> {

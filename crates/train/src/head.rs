@@ -1,7 +1,8 @@
 //! From predictions to losses: what an [`Objective`] adds to a graph.
 //!
-//! In: a graph and its predictions. Out: the same graph with inputs for targets and sample weights, the loss of each head and the total.
-//! A graph with one head calls them `targets`, `sample_weight`, `loss` and `accuracy`; with several, `targets/<output>` and so on.
+//! In: a graph and its predictions. Out: the same graph with inputs for targets and sample weights, the loss of each
+//! head and the total. A graph with one head calls them `targets`, `sample_weight`, `loss` and `accuracy`; with
+//! several, `targets/<output>` and so on.
 
 use crate::{Head, Loss, Objective, TrainError};
 use plimsoll_graph::op::{Binary, Reduce, Reduction, Reshape, Unary};

@@ -1,8 +1,8 @@
 //! The levers: everything that brings the peak of a training step down, as one list.
 //!
-//! Whoever searches, explains, advises or refuses enumerates [`Lever::ALL`]. What a lever would change about a step as it
-//! stands is a list of [`Change`] values, which a job carries out and a door words. No match over levers or changes has a `_`
-//! arm, so the compiler names everybody who has to know a new one.
+//! Whoever searches, explains, advises or refuses enumerates [`Lever::ALL`]. What a lever would change about a step as
+//! it stands is a list of [`Change`] values, which a job carries out and a door words. No match over levers or changes
+//! has a `_` arm, so the compiler names everybody who has to know a new one.
 
 mod allowed;
 mod change;

@@ -39,8 +39,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The loss of that name: a Keras name or short name, for cross-entropies possibly followed by `(from_logits=True)`, for
-    /// `huber` by `(delta=...)`.
+    /// The loss of that name: a Keras name or short name, for cross-entropies possibly followed by
+    /// `(from_logits=True)`, for `huber` by `(delta=...)`.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, argument) = match text.split_once('(') {
             Some((name, rest)) => (name, Some(rest.strip_suffix(')')?.split_once('=')?)),
@@ -96,7 +96,8 @@ impl Loss {
         }
     }
 
-    /// Appends the losses of these predictions: one for each row of a cross-entropy, one for each element of a distance.
+    /// Appends the losses of these predictions: one for each row of a cross-entropy, one for each element of a
+    /// distance.
     pub(crate) fn add_each(
         self,
         graph: &mut Graph,

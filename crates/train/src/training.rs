@@ -1,8 +1,8 @@
 //! The training graph: everything one step does.
 //!
-//! In: the forward graph of a model and an objective: which of its outputs are trained, and towards what.
-//! Out: the same graph with the losses, the gradients of the parameters and their updates.
-//! Invariant: every parameter that the loss depends on is updated exactly once. The others stay as they are, as in Keras.
+//! In: the forward graph of a model and an objective: which of its outputs are trained, and towards what. Out: the same
+//! graph with the losses, the gradients of the parameters and their updates. Invariant: every parameter that the loss
+//! depends on is updated exactly once. The others stay as they are, as in Keras.
 
 use crate::head::{Purpose, add_losses};
 use crate::{Gate, HeadValues, Objective, Optimizer, TrainError, differentiate};
@@ -120,8 +120,8 @@ fn is_step(graph: &Graph, id: ValueId) -> bool {
     *graph.tensor(id) == TensorType::i32([])
 }
 
-/// The number of the step: the one dropout already reads, or a new input. It is the only integer a forward pass reads that is not one
-/// a sample.
+/// The number of the step: the one dropout already reads, or a new input. It is the only integer a forward pass reads
+/// that is not one a sample.
 fn step_input(graph: &mut Graph) -> Result<ValueId, TrainError> {
     let found = graph.inputs().find(|&id| is_step(graph, id));
     match found {

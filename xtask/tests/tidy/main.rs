@@ -1,7 +1,7 @@
 //! Tidy: what neither the compiler nor clippy can see, held as plain tests.
 //!
-//! Each check is a pure function over text, with good and bad samples beside it. Here each is applied to the tree; a finding
-//! names its file and line.
+//! Each check is a pure function over text, with good and bad samples beside it. Here each is applied to the tree; a
+//! finding names its file and line.
 
 mod crate_order;
 mod file_names;

@@ -1,5 +1,5 @@
-//! Tables over all ops name each of them: no `match` over `OpKind` has a `_` arm, so that the compiler names the table a new op forgot.
-//! Where only a few ops matter, `if let` and `matches!` say so.
+//! Tables over all ops name each of them: no `match` over `OpKind` has a `_` arm, so that the compiler names the table
+//! a new op forgot. Where only a few ops matter, `if let` and `matches!` say so.
 
 use crate::rust_source::cut;
 

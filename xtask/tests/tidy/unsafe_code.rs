@@ -5,8 +5,8 @@ use crate::rust_source::{cut, has_word};
 /// Folders whose purpose needs `unsafe`.
 const FENCES: [&str; 2] = ["crates/memory/src/", "crates/exec/src/kernels/"];
 
-/// Single files outside the fences: the executors, which hand out views of memory, tests that call kernels, a product to compare
-/// with, and an allocator that counts.
+/// Single files outside the fences: the executors, which hand out views of memory, tests that call kernels, a product
+/// to compare with, and an allocator that counts.
 const LISTED: [&str; 6] = [
     "crates/exec/examples/gemm_speed.rs",
     "crates/exec/examples/kernel_speed.rs",

@@ -30,8 +30,8 @@ pub fn script_of(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// TensorFlow computes nothing again by itself, so a plan of Plimsoll's is searched anew with what TensorFlow has: the same batch, optimizer
-/// and budget, and at least as many micro-batches.
+/// TensorFlow computes nothing again by itself, so a plan of Plimsoll's is searched anew with what TensorFlow has: the
+/// same batch, optimizer and budget, and at least as many micro-batches.
 fn translated(path: &Path) -> Result<RecipeFile, Failure> {
     let plan = PlanFile::read(path).map_err(JobError::from)?;
     let model = specification::find(&plan.model)?;

@@ -1,8 +1,9 @@
 //! Compaction: moves the live blocks of an eager device together and gives the regions they leave behind back.
 //!
-//! Method: the contents of all live blocks are copied out, every region is given back, and a fresh allocator gives the blocks again, in the order
-//! of their old addresses. It needs no free memory on the device at all, but room for all live blocks outside of it for as long as it takes.
-//! Whether the fresh allocator has place for everybody is tried in a simulation first; if it has not, nothing is moved.
+//! Method: the contents of all live blocks are copied out, every region is given back, and a fresh allocator gives the
+//! blocks again, in the order of their old addresses. It needs no free memory on the device at all, but room for all
+//! live blocks outside of it for as long as it takes. Whether the fresh allocator has place for everybody is tried in a
+//! simulation first; if it has not, nothing is moved.
 
 use super::{Eager, Held, Pool, StepError};
 use plimsoll_memory::{Refusal, Simulated};
@@ -26,8 +27,8 @@ pub struct Compaction {
 }
 
 impl Eager {
-    /// Moves all live blocks together. Between steps these are the persistent ones and the last outputs. `None` if the allocator would
-    /// not have place for them in a fresh start, and everything is as it was.
+    /// Moves all live blocks together. Between steps these are the persistent ones and the last outputs. `None` if the
+    /// allocator would not have place for them in a fresh start, and everything is as it was.
     pub fn compact(&mut self) -> Result<Option<Compaction>, StepError> {
         let before = self.pool.statistics();
         let transient = self.scripts.iter_mut().flat_map(|script| script.blocks.iter_mut().flatten());

@@ -1,7 +1,8 @@
 //! The memory of an eager device: an allocator, the regions it decides over, and what is written down about both.
 //!
-//! Blocks are recorded at one offset each: `region << 40 | offset inside the region`, since no region has a tebibyte. A block's end is
-//! therefore not a peak; what was in use and what was reserved at most stands in [`Pool::statistics`]. Regions are recorded in the same way.
+//! Blocks are recorded at one offset each: `region << 40 | offset inside the region`, since no region has a tebibyte. A
+//! block's end is therefore not a peak; what was in use and what was reserved at most stands in [`Pool::statistics`].
+//! Regions are recorded in the same way.
 
 use plimsoll_memory::{Address, Allocator, Block, Device, HostRegions, Refusal, RegionId, Statistics};
 use plimsoll_trace::{Alignment, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
@@ -171,8 +172,8 @@ impl Pool {
         }
     }
 
-    /// Where a block is in host memory. Allocators are not ours alone, so what kernels rely on is checked: the whole block lies in its
-    /// region, at a multiple of a cache line.
+    /// Where a block is in host memory. Allocators are not ours alone, so what kernels rely on is checked: the whole
+    /// block lies in its region, at a multiple of a cache line.
     ///
     /// # Panics
     /// If an allocator gave a block that does not.

@@ -1,8 +1,8 @@
-//! What an eager run of a graph does, found once when the graph is loaded: the order of its ops, whose block each value stands in,
-//! and after which op each block is free.
+//! What an eager run of a graph does, found once when the graph is loaded: the order of its ops, whose block each value
+//! stands in, and after which op each block is free.
 //!
-//! Views share their input's block, updates write over the persistent block; every other output gets a block of its own.
-//! Updates take nothing. Where they come last, a step that runs out of memory has updated nothing yet.
+//! Views share their input's block, updates write over the persistent block; every other output gets a block of its
+//! own. Updates take nothing. Where they come last, a step that runs out of memory has updated nothing yet.
 
 use super::pool::Held;
 use super::residents::Residents;

@@ -29,8 +29,9 @@ pub(super) fn bind(
     step.bound.inputs.clear();
     for (input, &value) in op.inputs.iter().enumerate() {
         let (tensor, from) = (graph.tensor(value).clone(), start(places[value.index()]).cast_const());
-        // SAFETY: the block is live until the op is done, the pool has checked that it has the tensor's bytes at a multiple of a
-        // cache line, allocators do not give out bytes twice, and only the output that is named here has the same block.
+        // SAFETY: the block is live until the op is done, the pool has checked that it has the tensor's bytes at a
+        // multiple of a cache line, allocators do not give out bytes twice, and only the output that is named here has
+        // the same block.
         step.bound.inputs.push(unsafe { Input::new(tensor, from, replaced_by(op, input, places)) });
     }
     step.bound.outputs.clear();

@@ -1,8 +1,8 @@
 //! How a kernel sees memory: read-only inputs, writable outputs, and scratch.
 //!
 //! Invariant: the outputs and the scratch of one call overlap nothing else of that call, with one exception: an input
-//! that an output takes the place of. Such an input is marked, cannot be read through this interface, and the kernel finds its
-//! contents in the output.
+//! that an output takes the place of. Such an input is marked, cannot be read through this interface, and the kernel
+//! finds its contents in the output.
 
 #![allow(unsafe_code)]
 
@@ -43,8 +43,8 @@ impl Input {
     /// A view of a tensor at an address; `replaced_by` is the output that takes its place, if any.
     ///
     /// # Safety
-    /// Until the view is dropped, the address must be valid for reads of the whole tensor, aligned for its elements, and
-    /// initialised when a kernel runs; and nothing but that output may write there while a kernel runs.
+    /// Until the view is dropped, the address must be valid for reads of the whole tensor, aligned for its elements,
+    /// and initialised when a kernel runs; and nothing but that output may write there while a kernel runs.
     pub unsafe fn new(tensor: TensorType, start: *const u8, replaced_by: Option<usize>) -> Self {
         Self { tensor, start, replaced_by }
     }
@@ -94,8 +94,8 @@ impl Output {
     /// A view of a tensor at an address.
     ///
     /// # Safety
-    /// Until the view is dropped, the address must be valid for reads and writes of the whole tensor and aligned for its
-    /// elements, and while a kernel runs nothing else may touch it but inputs marked as replaced by it.
+    /// Until the view is dropped, the address must be valid for reads and writes of the whole tensor and aligned for
+    /// its elements, and while a kernel runs nothing else may touch it but inputs marked as replaced by it.
     pub unsafe fn new(tensor: TensorType, start: *mut u8) -> Self {
         Self { tensor, start }
     }

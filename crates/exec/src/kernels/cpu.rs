@@ -1,8 +1,8 @@
-//! The CPU kernels and their tables: what runs each op, how much scratch it takes, and which outputs may take the place of which
-//! inputs.
+//! The CPU kernels and their tables: what runs each op, how much scratch it takes, and which outputs may take the place
+//! of which inputs.
 //!
-//! Kernels are parallel over the rayon pool they are called in. They cut their work by sizes that depend on shapes alone, never on
-//! the number of threads, so results are the same bits for any pool.
+//! Kernels are parallel over the rayon pool they are called in. They cut their work by sizes that depend on shapes
+//! alone, never on the number of threads, so results are the same bits for any pool.
 
 mod all_finite;
 mod attention;
@@ -65,8 +65,9 @@ pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], thr
     of_op!(kind, op => op.scratch(types))
 }
 
-/// Which outputs may share their storage with which inputs, as (input, output), if both have the same size in bytes and nobody reads the
-/// input later. Each pair on its own is allowed; a kernel lists two pairs with different outputs only if both may happen together.
+/// Which outputs may share their storage with which inputs, as (input, output), if both have the same size in bytes and
+/// nobody reads the input later. Each pair on its own is allowed; a kernel lists two pairs with different outputs only
+/// if both may happen together.
 pub fn in_place(kind: &OpKind) -> &'static [(usize, usize)] {
     fn listed<K: CpuKernel>(_: &K) -> &'static [(usize, usize)] {
         K::IN_PLACE

@@ -16,8 +16,8 @@ impl Meaning for Cast {
     }
 }
 
-/// The float32 next to `x` that is odd in its last bit, unless one is equal to it. Rounding that once more gives what rounding
-/// `x` itself would. (`half::bf16::from_f64` does not: it forgets the lower half of the digits.)
+/// The float32 next to `x` that is odd in its last bit, unless one is equal to it. Rounding that once more gives what
+/// rounding `x` itself would. (`half::bf16::from_f64` does not: it forgets the lower half of the digits.)
 fn rounded_to_odd(x: f64) -> f32 {
     let near = x as f32;
     if f64::from(near) == x || !near.is_finite() {

@@ -51,8 +51,8 @@ impl Meaning for AveragePool2dGradient {
     }
 }
 
-/// Visits every window of every channel with the positions of its elements inside the image and the position of its result,
-/// in the order of the results.
+/// Visits every window of every channel with the positions of its elements inside the image and the position of its
+/// result, in the order of the results.
 fn for_each_window(geometry: &Geometry, [n, h, w, c]: [usize; 4], mut visit: impl FnMut(&[usize], usize)) {
     let [oh, ow] = geometry.output;
     let mut output = 0;

@@ -1,7 +1,7 @@
 //! A step that fails although enough is free, what the evidence says about it, and three cures.
 
 use crate::twin::{bfc, bits, eager, eager_step, executor, planned, planned_step};
-use plimsoll_exec::{Eager, ProgramId, Settings, StepError};
+use plimsoll_exec::{Eager, ProgramId, RunSettings, StepError};
 use plimsoll_graph::op::{MatMul, Reduce, Reduction};
 use plimsoll_graph::{Graph, Init, Role, Site, TensorType};
 use plimsoll_memory::Device;
@@ -10,8 +10,8 @@ use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 
 const LIMIT: Bytes = Bytes::mib(20);
 
-/// Sequences of growing length. The short ones make TensorFlow's allocator reserve regions of 2, 4 and 8 MiB, which it never joins
-/// or gives back; the longest, of 9 MiB, then finds enough free bytes, but no piece that is large enough.
+/// Sequences of growing length. The short ones make TensorFlow's allocator reserve regions of 2, 4 and 8 MiB, which it
+/// never joins or gives back; the longest, of 9 MiB, then finds enough free bytes, but no piece that is large enough.
 const LENGTHS: [usize; 4] = [800, 1600, 2400, 4608];
 
 /// The mean over all positions, then a dense layer: the input is by far the largest value.
@@ -120,7 +120,7 @@ fn compaction_keeps_outputs_and_is_harmless_twice() {
 #[test]
 fn scattered_blocks_are_moved_together() {
     let device = Device::host(Bytes::mib(64));
-    let mut eager = Eager::new(&device, bfc(true), 1, Settings { poison: true, record: true });
+    let mut eager = Eager::new(&device, bfc(true), 1, RunSettings { poison: true, record: true });
     let mut graphs = Vec::new();
     for index in 0..12 {
         let mut graph = Graph::new("scattered");

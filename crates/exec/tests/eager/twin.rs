@@ -2,7 +2,7 @@
 
 use plimsoll_exec::eager::MakeAllocator;
 use plimsoll_exec::philox::Philox;
-use plimsoll_exec::{Backend, CpuBackend, Eager, Executor, ProgramId, Settings, StepError};
+use plimsoll_exec::{Backend, CpuBackend, Eager, Executor, ProgramId, RunSettings, StepError};
 use plimsoll_graph::{ElementType, Graph, OpKind, Role, ValueId};
 use plimsoll_memory::{Bfc, BfcOptions, Device};
 use plimsoll_model::{Mode, zoo};
@@ -37,7 +37,7 @@ pub fn eager(
     limit: Bytes,
     make: MakeAllocator,
 ) -> Result<(Eager, ProgramId), StepError> {
-    let settings = Settings { poison: true, record: true };
+    let settings = RunSettings { poison: true, record: true };
     let mut eager = Eager::new(&Device::host(limit), make, CPU.threads, settings);
     let program = eager.load(training.graph.clone(), &[training.loss])?;
     for id in training.graph.persistents() {
@@ -66,7 +66,7 @@ pub fn eager_step(
 
 /// A planned executor with the same weights.
 pub fn executor(training: &TrainingGraph, arena: VerifiedArena) -> (Executor, ProgramId) {
-    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let (device, settings) = (Device::host(arena.peak()), RunSettings { poison: true, record: false });
     let watched = [vec![training.loss]];
     let mut executor = Executor::new(&CPU, arena, &watched, &device, "test", settings).unwrap();
     let program = ProgramId::of(0);

@@ -1,7 +1,8 @@
 //! Every layer computes what Keras computes: its result, and the gradients of its inputs and weights.
 //!
-//! `../golden/layers.json` holds the cases and `../golden/make_layers.py` says by what rule inputs and weights are made. The order and
-//! the names of the weights are compared, too: importers rely on `Model::weights` giving them as Keras does.
+//! `../golden/layers.json` holds the cases and `../golden/make_layers.py` says by what rule inputs and weights are
+//! made. The order and the names of the weights are compared, too: importers rely on `Model::weights` giving them as
+//! Keras does.
 
 mod images;
 mod numbers;
@@ -12,7 +13,7 @@ mod sequences;
 mod vectors;
 
 use numbers::{hash, seed, units};
-use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, RunSettings};
 use plimsoll_graph::op::{Binary, Reduce, Reduction};
 use plimsoll_graph::{ElementType, Graph, Phase, Role, Shape, Site, TensorType, ValueId};
 use plimsoll_memory::Device;
@@ -175,7 +176,7 @@ fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {
     let target = CPU.target(Profile::default());
     let made = plan(graph, &target, Options::default(), &Residents::default());
     let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
-    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let (device, settings) = (Device::host(arena.peak()), RunSettings { poison: true, record: false });
     let mut executor = Executor::new(&CPU, arena, &[], &device, graph.name(), settings).unwrap();
     let program = ProgramId::of(0);
     for (&id, contents) in given {

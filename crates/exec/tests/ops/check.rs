@@ -33,8 +33,8 @@ impl Case {
         self.check_gradient();
     }
 
-    /// The kernel gives what the reference gives: with poisoned outputs and scratch, in place wherever it says it can, and the
-    /// same bits with one thread and with three.
+    /// The kernel gives what the reference gives: with poisoned outputs and scratch, in place wherever it says it can,
+    /// and the same bits with one thread and with three.
     pub fn check_kernel(&self) {
         let references: Vec<&Tensor> = self.inputs.iter().collect();
         let wanted = reference::run(&self.kind, &references);

@@ -1,5 +1,5 @@
-//! Ops on images and matrices. Small cases have their gradients checked by finite differences; cases that span several tiles,
-//! blocks and threads compare kernels with the reference.
+//! Ops on images and matrices. Small cases have their gradients checked by finite differences; cases that span several
+//! tiles, blocks and threads compare kernels with the reference.
 
 use crate::check::{Case, random, random_in};
 use plimsoll_exec::reference::Tensor;
@@ -127,7 +127,8 @@ fn small_convolutions() -> Vec<Convolution> {
     cases
 }
 
-/// Several tiles of pixels, several blocks of long patches, several parts of a filter gradient; each dimension odd somewhere.
+/// Several tiles of pixels, several blocks of long patches, several parts of a filter gradient; each dimension odd
+/// somewhere.
 fn large_convolutions() -> Vec<Convolution> {
     let same = |stride: usize| sliding([stride, stride], [1, 1], Padding::Same);
     let case =

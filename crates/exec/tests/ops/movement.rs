@@ -174,7 +174,8 @@ fn cast() {
     Case::new(Cast { to: ElementType::F32 }, [random(&[3, 4], 1)]).tolerance(0.0).check();
 }
 
-/// Finite differences cannot see through rounding, so the gradient is compared with what it must be: the weights, rounded once.
+/// Finite differences cannot see through rounding, so the gradient is compared with what it must be: the weights,
+/// rounded once.
 #[test]
 fn the_gradient_of_a_cast_is_a_cast_back() {
     use plimsoll_graph::op::{Binary, Reduce, Reduction};

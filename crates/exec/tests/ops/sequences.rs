@@ -120,8 +120,8 @@ fn gru() {
     }
 }
 
-/// Batch, time and units: single ones, more time than batch and the other way round, several of the kernel's blocks of 8 examples
-/// and of 32 units.
+/// Batch, time and units: single ones, more time than batch and the other way round, several of the kernel's blocks of
+/// 8 examples and of 32 units.
 const SEQUENCES: [(usize, usize, usize); 6] =
     [(1, 1, 1), (2, 5, 3), (5, 1, 2), (7, 3, 4), (35, 4, 5), (17, 20, 37)];
 

@@ -5,7 +5,8 @@ use crate::TensorType;
 use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
-/// `(a, b, ...) -> f32[]`: 1 if no element of any of them is infinite or not a number, else 0. Updates read it as their gate.
+/// `(a, b, ...) -> f32[]`: 1 if no element of any of them is infinite or not a number, else 0. Updates read it as their
+/// gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllFinite {}
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// `(q [n,t,h,d], k [n,s,h,d], v [n,s,h,e], mask [n,s]?) -> (y [n,t,h,e], log_sum [n,h,t])`.
 ///
-/// `y = softmax(scale q k^T) v` for each of the `h` heads. Where the mask is 0 a key is not looked at; a query
-/// without any key gets zeros. `log_sum` is the logarithm of each softmax's denominator, which is all that the gradient needs to make the
-/// scores again (Dao et al., FlashAttention, section 3.1); it carries no gradient of its own.
+/// `y = softmax(scale q k^T) v` for each of the `h` heads. Where the mask is 0 a key is not looked at; a query without
+/// any key gets zeros. `log_sum` is the logarithm of each softmax's denominator, which is all that the gradient needs
+/// to make the scores again (Dao et al., FlashAttention, section 3.1); it carries no gradient of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attention {
     /// What scores are multiplied with, usually `1 / sqrt(d)`.

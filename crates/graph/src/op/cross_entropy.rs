@@ -19,9 +19,9 @@ pub enum Targets {
 
 /// `(predictions [...,classes], targets) -> loss [...]`.
 ///
-/// From probabilities the arithmetic is Keras's on TensorFlow, with `eps = 1e-7`: sparse targets clip to `[eps, 1-eps]`, take the logarithm and go on
-/// as from logits; categorical ones divide by the row's sum, clip and take `-sum(t log p)`; binary ones clip and take
-/// `-(t log p + (1 - t) log(1 - p))`.
+/// From probabilities the arithmetic is Keras's on TensorFlow, with `eps = 1e-7`: sparse targets clip to
+/// `[eps, 1-eps]`, take the logarithm and go on as from logits; categorical ones divide by the row's sum, clip and take
+/// `-sum(t log p)`; binary ones clip and take `-(t log p + (1 - t) log(1 - p))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossEntropy {
     /// What the truth looks like.
@@ -34,8 +34,8 @@ pub struct CrossEntropy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossEntropyGradient(pub CrossEntropy);
 
-/// `(predictions [...,classes], targets) -> f32[]`, the share of rows whose largest prediction is the right one (the first, if
-/// several are equal); for binary targets the share of elements on the right side of 0.5 (of 0 for logits).
+/// `(predictions [...,classes], targets) -> f32[]`, the share of rows whose largest prediction is the right one (the
+/// first, if several are equal); for binary targets the share of elements on the right side of 0.5 (of 0 for logits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accuracy(pub CrossEntropy);
 

@@ -6,19 +6,22 @@ use crate::TensorType;
 use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
-/// `(projected [n,t,3u], recurrent [u,3u], recurrent_bias [3u], mask [n,t]?) -> (h [n,t,u], gates [n,t,3u], inner [n,t,u])`.
+/// `(projected [n,t,3u], recurrent [u,3u], recurrent_bias [3u], mask [n,t]?) -> (h [n,t,u], gates [n,t,3u], inner
+/// [n,t,u])`.
 ///
-/// The form with the reset gate after the product, Keras's default. Gates stand in Keras's order: update `z`, reset `r`, candidate.
-/// With `p = h' recurrent + recurrent_bias` for the previous state `h'`: `z = sigmoid(x_z + p_z)`, `r = sigmoid(x_r + p_r)`,
-/// `candidate = tanh(x_c + r p_c)`, `h = z h' + (1 - z) candidate`. `gates` holds the three after their activation and may take the place of
-/// `projected`; `inner` is `p_c`. Both serve the gradient and carry none of their own. Where the mask is 0 the state is carried over.
+/// The form with the reset gate after the product, Keras's default. Gates stand in Keras's order: update `z`, reset
+/// `r`, candidate. With `p = h' recurrent + recurrent_bias` for the previous state `h'`: `z = sigmoid(x_z + p_z)`,
+/// `r = sigmoid(x_r + p_r)`, `candidate = tanh(x_c + r p_c)`, `h = z h' + (1 - z) candidate`. `gates` holds the three
+/// after their activation and may take the place of `projected`; `inner` is `p_c`. Both serve the gradient and carry
+/// none of their own. Where the mask is 0 the state is carried over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gru {
     /// Whether time runs from the last position to the first. Results stand at the positions they belong to.
     pub reverse: bool,
 }
 
-/// `(recurrent, h, gates, inner, dh [n,t,u], mask [n,t]?) -> (dprojected [n,t,3u], drecurrent [u,3u], drecurrent_bias [3u])` of [`Gru`].
+/// `(recurrent, h, gates, inner, dh [n,t,u], mask [n,t]?) -> (dprojected [n,t,3u], drecurrent [u,3u], drecurrent_bias
+/// [3u])` of [`Gru`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GruGradient {
     /// As in the forward pass.

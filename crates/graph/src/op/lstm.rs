@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// `(projected [n,t,4u], recurrent [u,4u], mask [n,t]?) -> (h [n,t,u], c [n,t,u], gates [n,t,4u])`.
 ///
 /// `projected` is `x W + b` for all positions at once, made by a matrix product outside, so that its gradients are
-/// matrix products too. Gates stand in Keras's order: input, forget, candidate, output. `gates` holds them after their activation
-/// and may take the place of `projected`. Where the mask is 0 the state is carried over unchanged. `c` and `gates` serve the
-/// gradient and carry none of their own.
+/// matrix products too. Gates stand in Keras's order: input, forget, candidate, output. `gates` holds them after their
+/// activation and may take the place of `projected`. Where the mask is 0 the state is carried over unchanged. `c` and
+/// `gates` serve the gradient and carry none of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lstm {
     /// Whether time runs from the last position to the first. Results stand at the positions they belong to.

@@ -6,7 +6,8 @@ use crate::TensorType;
 use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
-/// `(moving, batch, gate f32[]?) -> moving * momentum + batch * (1 - momentum)`, in the place of `moving`; where the gate is 0, `moving` as it is.
+/// `(moving, batch, gate f32[]?) -> moving * momentum + batch * (1 -
+/// momentum)`, in the place of `moving`; where the gate is 0, `moving` as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MovingAverage {
     /// How much of the old value stays.

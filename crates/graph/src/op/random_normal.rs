@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// `step i32[] -> f32[shape]` of mean 0, other numbers at every step.
 ///
-/// Element `i` is a function of the seed, the step and `i` alone (as in [`Dropout`](super::Dropout)), so the same numbers can be made again.
+/// Element `i` is a function of the seed, the step and `i` alone (as in [`Dropout`](super::Dropout)), so the same
+/// numbers can be made again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RandomNormal {
     /// The shape of the result.

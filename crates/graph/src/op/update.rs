@@ -6,8 +6,9 @@ use crate::TensorType;
 use crate::samples::Placed;
 use serde::{Deserialize, Serialize};
 
-/// `(parameter, gradient, learning_rate f32[], step i32[], slots..., gate f32[]?) -> (parameter, slots...)`, each output in the place of
-/// its input. The formulas are Keras 3's; `step` counts updates from 1. Where the gate is 0 everything stays as it is.
+/// `(parameter, gradient, learning_rate f32[], step i32[], slots..., gate f32[]?) -> (parameter, slots...)`, each
+/// output in the place of its input. The formulas are Keras 3's; `step` counts updates from 1. Where the gate is 0
+/// everything stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Update {

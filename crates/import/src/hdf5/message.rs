@@ -1,4 +1,5 @@
-//! The messages of object headers that say what a group or dataset is (HDF5 File Format Specification 3.0, section IV.A.2).
+//! The messages of object headers that say what a group or dataset is (HDF5 File Format Specification 3.0, section
+//! IV.A.2).
 
 use super::text_heap::TextHeap;
 use super::{Attribute, Number, UNDEFINED};
@@ -34,8 +35,8 @@ pub(super) fn link_info() -> Message {
 /// What an element is.
 pub(super) fn datatype(number: Number) -> Message {
     let bytes: &[u8] = match number {
-        // Class 1 of version 1: little-endian, the leading bit of the mantissa implied, the sign in bit 31; 4 bytes; bits 0 to 31; the exponent 8
-        // bits from 23, the mantissa 23 from 0; bias 127.
+        // Class 1 of version 1: little-endian, the leading bit of the mantissa implied, the sign in bit 31; 4 bytes;
+        // bits 0 to 31; the exponent 8 bits from 23, the mantissa 23 from 0; bias 127.
         Number::F32 => &[0x11, 0x20, 0x1f, 0, 4, 0, 0, 0, 0, 0, 32, 0, 23, 8, 0, 23, 127, 0, 0, 0],
         // Class 0 of version 1: little-endian, signed; 4 bytes; bits 0 to 31.
         Number::I32 => &[0x10, 0x08, 0, 0, 4, 0, 0, 0, 0, 0, 32, 0],
@@ -67,7 +68,8 @@ pub(super) fn group_info() -> Message {
 
 /// Texts, which lie in the heap.
 pub(super) fn attribute(name: &str, value: &Attribute, heap: &TextHeap) -> Message {
-    // Class 9 of version 1, texts of any length in UTF-8, which end with a zero; of elements of one byte that are texts.
+    // Class 9 of version 1, texts of any length in UTF-8, which end with a zero; of elements of one byte that are
+    // texts.
     const TEXTS: [u8; 16] = [0x19, 0x01, 0x01, 0, 16, 0, 0, 0, 0x13, 0x10, 0, 0, 1, 0, 0, 0];
     let space = match value {
         Attribute::Text(_) => dataspace_bytes(&[]),

@@ -1,5 +1,6 @@
-//! A model put together from its configuration. Models inside models are laid out flat: their layers become nodes whose names begin with
-//! the inner model's, and a model that is called twice gives nodes of the same names, which share their parameters.
+//! A model put together from its configuration. Models inside models are laid out flat: their layers become nodes whose
+//! names begin with the inner model's, and a model that is called twice gives nodes of the same names, which share
+//! their parameters.
 
 use super::call::Call;
 use super::config::{LayerConfig, Object};

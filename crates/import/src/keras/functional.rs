@@ -1,7 +1,8 @@
 //! A functional model: layers called on results of other layers.
 //!
-//! Method: from the outputs backwards, depth first, arguments in order. That gives every layer after those it reads, leaves out what nothing
-//! needs (such as the ops that only make masks), and is the order in which most models are written.
+//! Method: from the outputs backwards, depth first, arguments in order. That gives every layer after those it reads,
+//! leaves out what nothing needs (such as the ops that only make masks), and is the order in which most models are
+//! written.
 
 use super::assembly::{Assembly, Scope};
 use super::call::{Argument, Call, is_mask};
@@ -86,7 +87,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Where an output comes from. The calls of a functional model are counted from 1 there: Keras 3 counts its making, too.
+    /// Where an output comes from. The calls of a functional model are counted from 1 there: Keras 3 counts its making,
+    /// too.
     fn output(&self, output: History<'a>) -> History<'a> {
         let layer = self.index.get(output.layer).map(|&position| &self.layers[position].object);
         let counted =

@@ -1,7 +1,7 @@
 //! The table of Keras's layers: from a class and its configuration to a layer of ours.
 //!
-//! One small function a layer reads all fields that change the computation. What regularizes or constrains weights is left out and noted;
-//! a class or a field that is not known is an error that names it.
+//! One small function a layer reads all fields that change the computation. What regularizes or constrains weights is
+//! left out and noted; a class or a field that is not known is an error that names it.
 
 mod activation;
 mod applications;

@@ -1,6 +1,7 @@
 //! Weights in HDF5, read in pieces.
 //!
-//! Nothing is allocated by what a file declares: the caller knows the shape it wants, and a file that has another is refused.
+//! Nothing is allocated by what a file declares: the caller knows the shape it wants, and a file that has another is
+//! refused.
 
 use super::KerasError;
 use super::float::Float;
@@ -171,7 +172,8 @@ fn crc(storage: &DynStorage) -> Option<u32> {
     Some(crc.sum())
 }
 
-/// Reads elements in row-major order: whole rows at once, parts of rows axis by axis. `fixed` are the rows chosen on the axes before.
+/// Reads elements in row-major order: whole rows at once, parts of rows axis by axis. `fixed` are the rows chosen on
+/// the axes before.
 fn read_elements(
     dataset: &Dataset,
     fixed: &mut Vec<u64>,

@@ -1,7 +1,8 @@
 //! Which weight of a file is which parameter.
 //!
-//! Keras 3 writes the weights of a layer as `<place>/vars/0`, `vars/1` and so on, and those of its parts beneath it. Legacy files list, for each layer
-//! of the outermost model, the names of its weights: first those that training changes, then the others.
+//! Keras 3 writes the weights of a layer as `<place>/vars/0`, `vars/1` and so on, and those of its parts beneath it.
+//! Legacy files list, for each layer of the outermost model, the names of its weights: first those that training
+//! changes, then the others.
 
 use super::KerasError;
 use super::assembly::Place;

@@ -1,7 +1,7 @@
 //! Writing a model with other weights, so that Keras opens it.
 //!
-//! The configuration stays as it was read, byte for byte. What the optimizer remembered is left out: it belongs to other weights, and Keras then
-//! starts it afresh.
+//! The configuration stays as it was read, byte for byte. What the optimizer remembered is left out: it belongs to
+//! other weights, and Keras then starts it afresh.
 
 use super::document::Kind;
 use super::weights::is_count;

@@ -23,8 +23,8 @@ pub enum Source {
 
 /// One out-of-memory report.
 ///
-/// Equations, where the figures are known to the byte: `pool = in_use + free`, `largest_free <= free`, `unreserved = limit - pool`; chunks of a
-/// region stand in the order of their addresses and do not overlap.
+/// Equations, where the figures are known to the byte: `pool = in_use + free`, `largest_free <= free`,
+/// `unreserved = limit - pool`; chunks of a region stand in the order of their addresses and do not overlap.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Dump {
     /// Who printed it.
@@ -72,7 +72,7 @@ pub struct Dump {
     /// Live chunks of one size, as the summary counts them.
     pub sizes: Vec<SizeCount>,
     /// Who holds what, where names are given.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<LoggedHolder>,
     /// How often the same message stood there.
     pub repeated: u64,
     /// What is not there or does not fit together.
@@ -163,7 +163,7 @@ pub struct SizeCount {
 
 /// Somebody who holds memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Holder {
+pub struct LoggedHolder {
     /// Who: an op, a buffer, a line of a program.
     pub who: String,
     /// How much.

@@ -77,7 +77,8 @@ pub(crate) fn chunk_size(text: &[u8]) -> Option<(u64, &[u8])> {
     number(text).filter(|(bytes, _)| *bytes <= LARGEST_CHUNK)
 }
 
-/// The number at the start of some text, after spaces, and what follows it. None where there is none or it does not fit in 64 bits.
+/// The number at the start of some text, after spaces, and what follows it. None where there is none or it does not fit
+/// in 64 bits.
 pub(crate) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.trim_ascii_start();
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
@@ -107,7 +108,8 @@ fn hexadecimal(digit: u8) -> u8 {
     }
 }
 
-/// A size such as `74.16MiB`, `1.39 GiB`, `529.00M`, `0 bytes` or `17179869312`, and what follows it. Frameworks mean powers of two by every unit.
+/// A size such as `74.16MiB`, `1.39 GiB`, `529.00M`, `0 bytes` or `17179869312`, and what follows it. Frameworks mean
+/// powers of two by every unit.
 pub(crate) fn size(text: &[u8]) -> Option<(Figure, &[u8])> {
     let (whole, rest) = number(text)?;
     let (fraction, decimals, rest) = fraction(rest);

@@ -1,6 +1,6 @@
 //! This program's own evidence: one line of JSON, wherever in a log.
 
-use super::dump::{Dump, Holder, RefusedBy, Source};
+use super::dump::{Dump, LoggedHolder, RefusedBy, Source};
 use super::figure::Figure;
 use plimsoll_trace::Bytes;
 use plimsoll_trace::evidence::{self, Evidence, EvidenceError};
@@ -47,10 +47,10 @@ fn figure(bytes: Bytes) -> Option<Figure> {
     Some(Figure::exact(bytes.0))
 }
 
-fn holder(evidence::Holder { label, bytes }: evidence::Holder) -> Holder {
+fn holder(evidence::Holder { label, bytes }: evidence::Holder) -> LoggedHolder {
     let (value, role) = (label.shown(), label.role);
     let who = if role.is_empty() { value } else { format!("{value} ({role})") };
-    Holder { who, bytes: Figure::exact(bytes.0) }
+    LoggedHolder { who, bytes: Figure::exact(bytes.0) }
 }
 
 /// Evidence that is being read, piece by piece of a long line.

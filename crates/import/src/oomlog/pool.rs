@@ -1,4 +1,5 @@
-//! The state of a pool, rebuilt from what lines say: chunks become regions, and every figure comes from the best source there is.
+//! The state of a pool, rebuilt from what lines say: chunks become regions, and every figure comes from the best source
+//! there is.
 
 use super::dump::{Bin, Chunk, Dump, Region};
 use super::figure::Figure;
@@ -235,7 +236,8 @@ fn largest_free(dump: &Dump, listed: &Listed, said: &Said) -> Option<Figure> {
     (best.bytes > 0).then_some(Figure { at_least: true, ..best })
 }
 
-/// The largest free chunk as far as bins tell: a bin with one free chunk tells its size, one with more at least the smallest size of the bin.
+/// The largest free chunk as far as bins tell: a bin with one free chunk tells its size, one with more at least the
+/// smallest size of the bin.
 fn largest_bin(bins: &[Bin]) -> Option<Figure> {
     let bin = bins.iter().filter(|bin| bin.chunks > bin.chunks_in_use).max_by_key(|bin| bin.smallest)?;
     let free = bin.bytes.minus(bin.in_use);

@@ -1,8 +1,9 @@
 //! The marks of out-of-memory reports in a stream of lines, whatever stands before and between them.
 //!
-//! A line is read at a time, in memory that does not grow; a line feed, a carriage return (progress bars) and nothing else ends one. A line of more
-//! than [`LONGEST`] is cut at a space. A mark is a few words that only such reports contain; it counts at the beginning of a word, wherever in
-//! the line, so that prefixes of loggers, containers and quotations do not matter.
+//! A line is read at a time, in memory that does not grow; a line feed, a carriage return (progress bars) and nothing
+//! else ends one. A line of more than [`LONGEST`] is cut at a space. A mark is a few words that only such reports
+//! contain; it counts at the beginning of a word, wherever in the line, so that prefixes of loggers, containers and
+//! quotations do not matter.
 
 use memchr::memchr2;
 use std::io::{ErrorKind, Read};

@@ -1,9 +1,10 @@
-//! Dumps of TensorFlow's allocator, of all generations: collects what the lines say, and makes a [`Dump`] of it when the next one begins.
+//! Dumps of TensorFlow's allocator, of all generations: collects what the lines say, and makes a [`Dump`] of it when
+//! the next one begins.
 //!
-//! What differs between generations: until 1.0 the request stands after the dump; until 1.9 live chunks stand before free ones and regions are not
-//! marked; sizes in the statistics are exact until about 2.14 and rounded since.
+//! What differs between generations: until 1.0 the request stands after the dump; until 1.9 live chunks stand before
+//! free ones and regions are not marked; sizes in the statistics are exact until about 2.14 and rounded since.
 
-use super::dump::{Bin, Chunk, Dump, Holder, SizeCount, Source};
+use super::dump::{Bin, Chunk, Dump, LoggedHolder, SizeCount, Source};
 use super::figure::{Figure, address, chunk_size, number, size};
 use super::marks::Mark;
 use super::pool::{self, Listing};
@@ -99,7 +100,8 @@ impl Open {
         Some(())
     }
 
-    /// `74.16MiB.  Current allocation summary follows.` or `9.00MiB (rounded to 9437184)requested by op adam/Square_204`
+    /// `74.16MiB.  Current allocation summary follows.` or `9.00MiB (rounded to 9437184)requested by op
+    /// adam/Square_204`
     fn request(&mut self, before: &[u8], rest: &[u8]) -> Option<()> {
         self.dump.allocator = allocator(before).or(self.dump.allocator.take());
         let (asked, after) = size(rest)?;
@@ -129,7 +131,8 @@ impl Open {
         Some(())
     }
 
-    /// `256):   Total Chunks: 4, Chunks in use: 4. 1.0KiB allocated for chunks. 1.0KiB in use in bin. 520B client-requested in use in bin.`
+    /// `256): Total Chunks: 4, Chunks in use: 4. 1.0KiB allocated for chunks. 1.0KiB in use in bin. 520B
+    /// client-requested in use in bin.`
     fn bin(&mut self, rest: &[u8]) -> Option<()> {
         let (smallest, rest) = number(rest)?;
         let (chunks, rest) = number(find(rest, b"Total Chunks: ")?)?;
@@ -177,7 +180,7 @@ impl Open {
         let index = match self.names.get(who) {
             Some(&index) => index,
             None if room => {
-                self.dump.holders.push(Holder { who: who.to_string(), bytes: Figure::default() });
+                self.dump.holders.push(LoggedHolder { who: who.to_string(), bytes: Figure::default() });
                 self.names.insert(who.to_string(), self.dump.holders.len() - 1);
                 self.dump.holders.len() - 1
             }
@@ -245,7 +248,7 @@ impl Open {
         if !after.trim_ascii().is_empty() || self.dump.holders.len() >= MOST_NAMES {
             return None;
         }
-        self.dump.holders.push(Holder { who: text_until(rest, NAME_ENDS), bytes });
+        self.dump.holders.push(LoggedHolder { who: text_until(rest, NAME_ENDS), bytes });
         Some(())
     }
 

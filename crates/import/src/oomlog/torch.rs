@@ -46,7 +46,8 @@ impl Open {
     }
 }
 
-/// What the device has: `6.00 GiB total capacity; ... 478.00 MiB free` or `a total capacity of 6.00 GiB of which 0 bytes is free`
+/// What the device has: `6.00 GiB total capacity; ... 478.00 MiB free` or
+/// `a total capacity of 6.00 GiB of which 0 bytes is free`
 fn read_device(dump: &mut Dump, text: &[u8]) {
     dump.allocator = find(text, b"GPU ").and_then(size).map(|(gpu, _)| format!("GPU {}", gpu.bytes));
     dump.capacity = before(text, b" total capacity").or_else(|| after(text, b"total capacity of "));

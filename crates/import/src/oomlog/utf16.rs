@@ -1,4 +1,5 @@
-//! Logs in UTF-16, as PowerShell redirects them: told by the mark at their start. Reports are plain ASCII, so dropping the zero bytes is enough.
+//! Logs in UTF-16, as PowerShell redirects them: told by the mark at their start. Reports are plain ASCII, so dropping
+//! the zero bytes is enough.
 
 use std::io::{Cursor, Read};
 

@@ -1,6 +1,7 @@
-//! XLA's reports: a program that is larger than the device (TPU), a device too full for it, and the buffers of a program (GPU).
+//! XLA's reports: a program that is larger than the device (TPU), a device too full for it, and the buffers of a
+//! program (GPU).
 
-use super::dump::{Dump, Holder, Source};
+use super::dump::{Dump, LoggedHolder, Source};
 use super::figure::{Figure, size};
 use super::marks::Mark;
 use super::words::{find, text_until};
@@ -60,7 +61,7 @@ impl Open {
 
     fn hold(&mut self, who: &str, bytes: Figure) {
         if self.dump.holders.len() < MOST_BUFFERS {
-            self.dump.holders.push(Holder { who: who.to_string(), bytes });
+            self.dump.holders.push(LoggedHolder { who: who.to_string(), bytes });
         }
     }
 
@@ -73,7 +74,7 @@ impl Open {
     }
 
     /// The buffers, for a dump of the same failure.
-    pub(crate) fn into_holders(self) -> Vec<Holder> {
+    pub(crate) fn into_holders(self) -> Vec<LoggedHolder> {
         self.finish().holders
     }
 

@@ -1,7 +1,7 @@
 //! What a snapshot recorded of a device's allocations, as a trace.
 //!
-//! PyTorch keeps only the last events. What was there before them is known from two sides: it is freed without having been taken, or it is
-//! still there at the end. Both stand at the beginning of the trace.
+//! PyTorch keeps only the last events. What was there before them is known from two sides: it is freed without having
+//! been taken, or it is still there at the end. Both stand at the beginning of the trace.
 
 use super::{Snapshot, bytes, count, device, frame, word};
 use crate::pickle::Node;

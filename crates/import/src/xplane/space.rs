@@ -1,4 +1,5 @@
-//! The messages of a profile: a space has planes, a plane has lines of events, and tables of the names that events and their stats refer to.
+//! The messages of a profile: a space has planes, a plane has lines of events, and tables of the names that events and
+//! their stats refer to.
 
 use super::{MOST_EVENTS, MemoryEvent, ProfileError};
 use crate::protobuf::{Field, Fields, WireError};

@@ -1,6 +1,7 @@
 //! The rule of `make_keras.py` for weights and inputs.
 
-/// The contents of a weight, by its path in Keras's files and its name in its layer; kernels are multiplied by the gain.
+/// The contents of a weight, by its path in Keras's files and its name in its layer; kernels are multiplied by the
+/// gain.
 #[allow(dead_code)] // files have weights of their own
 pub fn weights(path: &str, name: &str, shape: &[usize], gain: f64) -> Vec<f32> {
     let count: usize = shape.iter().product();

@@ -1,7 +1,7 @@
 //! Runs an imported model on the inputs of `make_keras.py`.
 
 use crate::rule;
-use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, CpuBackend, Executor, ProgramId, RunSettings};
 use plimsoll_graph::{ElementType, Source, ValueId};
 use plimsoll_import::keras::{Keras, Weight};
 use plimsoll_memory::Device;
@@ -29,7 +29,7 @@ pub fn predict_with(
     let target = CPU.target(Profile::default());
     let made = plan(&graph, &target, Options::default(), &Residents::default());
     let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
-    let (device, settings) = (Device::host(arena.peak()), Settings { poison: true, record: false });
+    let (device, settings) = (Device::host(arena.peak()), RunSettings { poison: true, record: false });
     let mut executor = Executor::new(&CPU, arena, &[], &device, graph.name(), settings).unwrap();
     let program = ProgramId::of(0);
     for (position, weight) in keras.weights.iter().enumerate() {

@@ -1,12 +1,16 @@
-//! TensorFlow's allocator, "best fit with coalescing", by its rules: the same addresses and chunk sizes for the same requests.
+//! TensorFlow's allocator, "best fit with coalescing", by its rules: the same addresses and chunk sizes for the same
+//! requests.
 //!
 //! - Sizes round up to 256 bytes. The smallest free chunk that fits is taken, the lowest of equals.
-//! - A chunk is split only if it has at least twice the request or if the rest has at least 128 MiB; otherwise the surplus is in use too.
+//! - A chunk is split only if it has at least twice the request or if the rest has at least 128 MiB; otherwise the
+//!   surplus is in use too.
 //! - A freed chunk joins its free neighbours. Regions never join.
-//! - With growth the first region has 2 MiB. The next target doubles until the request fits; if it did not have to, it doubles for the next
-//!   time. It is capped by what the limit leaves. Where the device refuses, 0.9 of it is tried, and so on.
+//! - With growth the first region has 2 MiB. The next target doubles until the request fits; if it did not have to, it
+//!   doubles for the next time. It is capped by what the limit leaves. Where the device refuses, 0.9 of it is tried,
+//!   and so on.
 //! - Without growth there is one region of the whole limit.
-//! - TensorFlow's `garbage_collection` is `release` here: on a miss, regions that are wholly free are given back if that could make room.
+//! - TensorFlow's `garbage_collection` is `release` here: on a miss, regions that are wholly free are given back if
+//!   that could make room.
 
 use super::chunks::{Chunk, Chunks, State};
 use super::{Address, Allocator, Block, FreeError, Refusal, Regions, Statistics};
@@ -58,8 +62,9 @@ impl Bfc {
         Self { options, chunks: Chunks::new(1), target: None }
     }
 
-    /// An allocator in the middle of its work: regions of these sizes with these blocks live, as a log or a dump shows them. A block's region is the
-    /// number of its size. None where a size is refused, or a block lies outside its region or on another.
+    /// An allocator in the middle of its work: regions of these sizes with these blocks live, as a log or a dump shows
+    /// them. A block's region is the number of its size. None where a size is refused, or a block lies outside its
+    /// region or on another.
     pub fn resume(
         options: BfcOptions,
         sizes: &[Bytes],

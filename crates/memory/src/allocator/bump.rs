@@ -1,4 +1,5 @@
-//! The plainest baseline: every block begins where the last live one ends. What is freed below that is lost until it is free too.
+//! The plainest baseline: every block begins where the last live one ends. What is freed below that is lost until it is
+//! free too.
 
 use super::heap::Heap;
 use super::{Address, Allocator, Block, FreeError, Refusal, Regions, Statistics};

@@ -1,8 +1,9 @@
 //! Free chunks by size, then by address: what best fit searches.
 //!
-//! TensorFlow keeps 21 bins, each sorted by (size, address), and searches them upwards from the request's bin. Bins are ranges of sizes, so that is
-//! the first chunk that is large enough in one order over all of them. Here are more bins, eight for each power of two, so that each holds few
-//! chunks; which of them hold any is kept in bits. A bin with few chunks is a sorted list, which is fastest; with many it is a tree, which stays fast.
+//! TensorFlow keeps 21 bins, each sorted by (size, address), and searches them upwards from the request's bin. Bins are
+//! ranges of sizes, so that is the first chunk that is large enough in one order over all of them. Here are more bins,
+//! eight for each power of two, so that each holds few chunks; which of them hold any is kept in bits. A bin with few
+//! chunks is a sorted list, which is fastest; with many it is a tree, which stays fast.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! One region that grows at its end, as far as the device can map memory piece by piece; otherwise a region of the whole limit.
+//! One region that grows at its end, as far as the device can map memory piece by piece; otherwise a region of the
+//! whole limit.
 
 use super::chunks::{Chunk, Chunks, NONE, State};
 use super::{Address, Block, FreeError, Regions, Statistics};
@@ -12,7 +13,8 @@ const MOST: Bytes = Bytes(1 << 60);
 
 /// A region with an end that moves.
 ///
-/// Equation: `last` is the chunk at the end; where memory is mapped piece by piece it has none, and it is never used up.
+/// Equation: `last` is the chunk at the end; where memory is mapped piece by piece it has none, and it is never used
+/// up.
 #[derive(Clone, Debug)]
 pub(super) struct Heap {
     pub(super) chunks: Chunks,

@@ -81,7 +81,8 @@ impl Simulated {
         Self { bases, ..Self::new(limit) }
     }
 
-    /// Regions that have all their memory at once, as mapped ones do: there are no addresses without memory behind them.
+    /// Regions that have all their memory at once, as mapped ones do: there are no addresses without memory behind
+    /// them.
     pub fn in_one_piece(limit: Bytes) -> Self {
         Self { whole: true, ..Self::new(limit) }
     }

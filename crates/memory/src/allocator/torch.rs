@@ -1,10 +1,13 @@
 //! PyTorch's caching allocator, by the rules of its `CUDACachingAllocator` for one stream.
 //!
 //! - Sizes round up to 512 bytes. Requests of at most 1 MiB share the small pool, the others the large one.
-//! - Segments: 2 MiB in the small pool; in the large one 20 MiB for requests below 10 MiB, otherwise the request rounded up to 2 MiB.
-//! - The smallest free block of the pool that fits is taken. It is split if 512 bytes remain in the small pool, more than 1 MiB in the large one.
+//! - Segments: 2 MiB in the small pool; in the large one 20 MiB for requests below 10 MiB, otherwise the request
+//!   rounded up to 2 MiB.
+//! - The smallest free block of the pool that fits is taken. It is split if 512 bytes remain in the small pool, more
+//!   than 1 MiB in the large one.
 //! - `max_split`: larger blocks are never split, serve no smaller request, and waste at most 20 MiB.
-//! - On a miss: collect garbage if a threshold is set, ask for a segment, free oversize blocks, at last free every cached segment, and ask again.
+//! - On a miss: collect garbage if a threshold is set, ask for a segment, free oversize blocks, at last free every
+//!   cached segment, and ask again.
 //! - Expandable segments: see `torch/expandable.rs`.
 
 mod expandable;
@@ -112,7 +115,8 @@ impl Torch {
         Some(self.chunks.add_region(region, size, pool, State::Free, regions))
     }
 
-    /// Frees cached segments of the large pool that are at least of average age, again and again until the threshold is kept.
+    /// Frees cached segments of the large pool that are at least of average age, again and again until the threshold is
+    /// kept.
     fn collect_garbage(&mut self, regions: &mut dyn Regions) {
         let Some(threshold) = self.options.garbage_collection_threshold else { return };
         let threshold = (regions.limit().0 as f64 * threshold) as u64;
@@ -144,7 +148,8 @@ impl Torch {
         chunk.is_whole_region() && !self.segments.contains(&chunk.address.region)
     }
 
-    /// Frees one cached block that is too large to be split and large enough, or the largest ones until there is enough.
+    /// Frees one cached block that is too large to be split and large enough, or the largest ones until there is
+    /// enough.
     fn release_oversize(&mut self, pool: u8, bytes: u64, regions: &mut dyn Regions) -> bool {
         let Some(Bytes(most)) = self.options.max_split else { return false };
         let wanted = bytes.max(most);

@@ -1,7 +1,8 @@
-//! What control groups allow, in both versions. A group's limit holds for all groups inside it, so the tightest one between the
-//! process's own group and the root of the hierarchy counts.
+//! What control groups allow, in both versions. A group's limit holds for all groups inside it, so the tightest one
+//! between the process's own group and the root of the hierarchy counts.
 //!
-//! In: `/proc/self/cgroup` (which group), `/proc/self/mountinfo` (where hierarchies are mounted), and the groups' own files.
+//! In: `/proc/self/cgroup` (which group), `/proc/self/mountinfo` (where hierarchies are mounted), and the groups' own
+//! files.
 
 use plimsoll_trace::Bytes;
 
@@ -60,7 +61,8 @@ fn folders(version: Version, groups: &str, mounts: &str) -> Vec<String> {
     folders
 }
 
-/// The path of the process's own group: the line without controllers in version 2, the line of the memory controller in version 1.
+/// The path of the process's own group: the line without controllers in version 2, the line of the memory controller in
+/// version 1.
 fn own_path(version: Version, groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| {
         let (number, rest) = line.split_once(':')?;

@@ -153,8 +153,9 @@ impl<'a> Context<'a> {
         self.graph.add_op(kind.into(), inputs, Site::forward(self.layer))
     }
 
-    /// Lets a statistic follow what this call of the layer has found, as a moving average. A graph updates a value once, so the calls of a
-    /// shared layer are averaged first: `m a^n + (1 - a) (x1 a^(n-1) + ... + xn)` is what `n` updates one after another give.
+    /// Lets a statistic follow what this call of the layer has found, as a moving average. A graph updates a value
+    /// once, so the calls of a shared layer are averaged first: `m a^n + (1 - a) (x1 a^(n-1) + ... + xn)` is what `n`
+    /// updates one after another give.
     pub fn follow(&mut self, statistic: ValueId, momentum: f32, found: ValueId) -> Result<(), ShapeError> {
         let Some(calls) = self.kept.found(&self.node.name, statistic, found) else { return Ok(()) };
         let (&first, rest) = calls.split_first().expect("this call is one of them");

@@ -97,7 +97,8 @@ impl Axes {
         if supported { Ok(axes) } else { Err(wrong()) }
     }
 
-    /// Both operands as batches of matrices: axes of both that stay, then the input's own, those summed over, the kernel's own.
+    /// Both operands as batches of matrices: axes of both that stay, then the input's own, those summed over, the
+    /// kernel's own.
     fn product(&self, at: &mut Context<'_>, x: ValueId, kernel: ValueId) -> Result<ValueId, ShapeError> {
         let (input, weights, result) = (&self.input, &self.kernel, &self.result);
         let pick = |from: &[char], in_kernel: bool, in_result: bool| -> Vec<char> {

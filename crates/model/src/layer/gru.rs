@@ -109,7 +109,8 @@ impl Gru {
         Ok((at.op(BiasAdd {}, &[projected, bias])?, nothing))
     }
 
-    /// The new state, from the old one and from what recurrent dropout leaves of it; gates stand in Keras's order: update, reset, candidate.
+    /// The new state, from the old one and from what recurrent dropout leaves of it; gates stand in Keras's order:
+    /// update, reset, candidate.
     fn step(
         &self,
         at: &mut Context<'_>,

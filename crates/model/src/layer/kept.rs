@@ -53,7 +53,8 @@ impl Kept {
         name
     }
 
-    /// Notes what this call of a layer has found for a statistic; after the last call, gives what all of them have found.
+    /// Notes what this call of a layer has found for a statistic; after the last call, gives what all of them have
+    /// found.
     pub(super) fn found(&mut self, layer: &str, statistic: ValueId, value: ValueId) -> Option<Vec<ValueId>> {
         self.found.entry(statistic).or_default().push(value);
         let (all, so_far) = self.calls[layer];

@@ -194,7 +194,8 @@ pub(super) fn finish(at: &mut Context<'_>, states: Signal, sequences: bool, reve
     Ok(Signal::bare(at.op(op::Reshape { shape: [batch, units].into() }, &[state])?))
 }
 
-/// Keras gives a sequence that ran backwards in the order of its steps, outside of a bidirectional layer. The mask stays as it is.
+/// Keras gives a sequence that ran backwards in the order of its steps, outside of a bidirectional layer. The mask
+/// stays as it is.
 pub(super) fn in_order_of_steps(at: &mut Context<'_>, result: Signal, backwards: bool) -> Lowered {
     match backwards {
         true => Ok(result.with(reversed(at, result.value)?)),

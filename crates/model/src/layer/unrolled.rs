@@ -18,8 +18,9 @@ pub(super) struct Direction {
     pub(super) sequences: bool,
 }
 
-/// Runs a step at every position. A step gets what it sees of the position, `[batch, features]`, and the states, `[batch, units]` each, and
-/// gives the new states, the first of which is the result. Where the mask is 0 the states stay as they are.
+/// Runs a step at every position. A step gets what it sees of the position, `[batch, features]`, and the states,
+/// `[batch, units]` each, and gives the new states, the first of which is the result. Where the mask is 0 the states
+/// stay as they are.
 pub(super) fn unroll<const N: usize>(
     at: &mut Context<'_>,
     x: Signal,

@@ -28,7 +28,8 @@ impl Image {
     }
 }
 
-/// Keras pads by hand before a convolution of stride 2 (`correct_pad`), so that windows are centred as in other frameworks.
+/// Keras pads by hand before a convolution of stride 2 (`correct_pad`), so that windows are centred as in other
+/// frameworks.
 pub(super) fn padding_for_stride_2(size: usize, window: usize) -> ZeroPadding2d {
     ZeroPadding2d::uneven(window / 2 - usize::from(size.is_multiple_of(2)), window / 2)
 }

@@ -1,6 +1,7 @@
 //! Offsets in a given order: each interval at the lowest offset that is free for its whole life.
 //!
-//! Time is cut into slices, and each slice keeps what is placed in it, so that a short life is compared with its slice only.
+//! Time is cut into slices, and each slice keeps what is placed in it, so that a short life is compared with its slice
+//! only.
 
 use super::{Interval, Placement};
 use plimsoll_trace::{Bytes, Offset};

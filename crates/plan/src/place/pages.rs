@@ -1,10 +1,10 @@
 //! Placement into pages: several arenas of a limited size instead of one, for devices that cannot give one large piece.
 //!
-//! In: intervals, the size of a page and an alignment. Out: a page and an offset each, and the bytes used of every page.
-//! Invariant: no interval lies across two pages; offsets are multiples of the alignment.
-//! The first page may have something at its bottom already, such as the weights below the activations.
-//! Method: one page, if everything fits into it. Otherwise first fit in several orders, and each page is then placed once more on its own, as
-//! low as [`place`](super::place()) can; the fewest pages win, then the least bytes.
+//! In: intervals, the size of a page and an alignment. Out: a page and an offset each, and the bytes used of every
+//! page. Invariant: no interval lies across two pages; offsets are multiples of the alignment. The first page may have
+//! something at its bottom already, such as the weights below the activations. Method: one page, if everything fits
+//! into it. Otherwise first fit in several orders, and each page is then placed once more on its own, as low as
+//! [`place`](super::place()) can; the fewest pages win, then the least bytes.
 
 use super::greedy::first_gap;
 use super::{Interval, place};
@@ -102,7 +102,8 @@ pub fn place_in_pages(intervals: &[Interval], rules: PageRules) -> Result<Pages,
     Ok(gather(intervals, &pages, fewest))
 }
 
-/// Places intervals into pages that lie one behind another, above what already stands below `base`. Gives offsets from the start of the first page.
+/// Places intervals into pages that lie one behind another, above what already stands below `base`. Gives offsets from
+/// the start of the first page.
 pub fn place_above(
     intervals: &[Interval],
     rules: PageRules,

@@ -1,11 +1,11 @@
 //! Exact placement: a search for offsets that stay below a capacity, or a proof that there are none.
 //!
-//! In: intervals and a capacity. Out: a verdict and the number of nodes it took. Effort is limited in nodes.
-//! Invariant: where there is a placement, there is a settled one, in which nothing could be moved to a lower free offset. Every rule may
-//! drop placements that are not settled, and no other.
-//! Method: depth first. A node takes an interval that nothing left can lie below, and either places it there, on what is placed, or passes
-//! it over: then something that is not placed yet must lie below it. The ideas that keep the tree small are switches in [`Ideas`], and tests
-//! run all combinations, which must agree on the verdict. Most follow Moffitt, MiniMalloc (ASPLOS 2023).
+//! In: intervals and a capacity. Out: a verdict and the number of nodes it took. Effort is limited in nodes. Invariant:
+//! where there is a placement, there is a settled one, in which nothing could be moved to a lower free offset. Every
+//! rule may drop placements that are not settled, and no other. Method: depth first. A node takes an interval that
+//! nothing left can lie below, and either places it there, on what is placed, or passes it over: then something that is
+//! not placed yet must lie below it. The ideas that keep the tree small are switches in [`Ideas`], and tests run all
+//! combinations, which must agree on the verdict. Most follow Moffitt, MiniMalloc (ASPLOS 2023).
 
 mod moves;
 mod reasons;
@@ -40,21 +40,23 @@ pub struct Searched {
 /// The ideas that keep the search small. None changes the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ideas {
-    /// A section (a time during which nothing begins or ends) must have room for all that is still to come, above the lowest offset
-    /// any of it can have.
+    /// A section (a time during which nothing begins or ends) must have room for all that is still to come, above the
+    /// lowest offset any of it can have.
     pub section_bound: bool,
-    /// Where an interval cannot be the lowest of some that live in one section, because all of them above it would not fit, it is
-    /// lifted above the one that can end first (the not-first rule of scheduling).
+    /// Where an interval cannot be the lowest of some that live in one section, because all of them above it would not
+    /// fit, it is lifted above the one that can end first (the not-first rule of scheduling).
     pub not_first: bool,
     /// What is not placed at its lowest offset must have something in the way there: otherwise it could be moved down.
     pub dominance: bool,
     /// Of intervals with the same life and size none is placed where another was passed over.
     pub twins: bool,
-    /// What has no neighbour in time left to place is solved apart from the rest, so a failure in one part does not repeat the others.
+    /// What has no neighbour in time left to place is solved apart from the rest, so a failure in one part does not
+    /// repeat the others.
     pub decomposition: bool,
     /// A choice that has no part in a failure is not made otherwise, because that would fail as well.
     pub backjumps: bool,
-    /// What is left to place and how low it can lie are all that counts: if it failed once, it fails whatever lies below.
+    /// What is left to place and how low it can lie are all that counts: if it failed once, it fails whatever lies
+    /// below.
     pub memory: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The driver of the exact search: short runs with many rankings, because a run that takes a wrong turn early rarely recovers.
+//! The driver of the exact search: short runs with many rankings, because a run that takes a wrong turn early rarely
+//! recovers.
 
 use super::search::Search;
 use super::{Ideas, Interval, Priority, Ranking, Searched, Verdict};
@@ -7,11 +8,12 @@ use plimsoll_trace::Bytes;
 /// The nodes of the shortest run.
 const SHORTEST: u64 = 500;
 
-/// Of more intervals than this no search is begun: it goes as deep as there are intervals, and keeps the neighbours of each.
+/// Of more intervals than this no search is begun: it goes as deep as there are intervals, and keeps the neighbours of
+/// each.
 pub(super) const MOST: usize = 1 << 10;
 
-/// Searches for offsets below a capacity until it is done or the nodes are used up. The same input gives the same answer.
-/// With more than 1,024 intervals it gives up at once.
+/// Searches for offsets below a capacity until it is done or the nodes are used up. The same input gives the same
+/// answer. With more than 1,024 intervals it gives up at once.
 pub fn solve(intervals: &[Interval], capacity: Bytes, node_limit: u64) -> Searched {
     if intervals.len() > MOST {
         return Searched { verdict: Verdict::GaveUp, nodes: 0 };
@@ -32,7 +34,8 @@ pub fn solve(intervals: &[Interval], capacity: Bytes, node_limit: u64) -> Search
     unreachable!("every run visits nodes, and they are limited")
 }
 
-/// 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: within a factor of the best restarts, whatever these are (Luby, Sinclair, Zuckerman 1993).
+/// 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: within a factor of the best restarts, whatever these are (Luby, Sinclair,
+/// Zuckerman 1993).
 fn luby(round: u64) -> u64 {
     let power = (round + 1).next_power_of_two();
     match round + 1 == power {

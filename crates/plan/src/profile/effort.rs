@@ -1,8 +1,8 @@
 //! What an op's time is made of: the quantities that a profile has a price for.
 //!
-//! They are [`Work`] as a kernel meets it. A product whose result is narrow wastes lanes of its vectors. What slides a window, or works
-//! row by row, starts many short runs of neighbouring elements; that, and not the elements, is what images with few channels
-//! cost. Bytes are dearer the less of them a cache can hold.
+//! They are [`Work`] as a kernel meets it. A product whose result is narrow wastes lanes of its vectors. What slides a
+//! window, or works row by row, starts many short runs of neighbouring elements; that, and not the elements, is what
+//! images with few channels cost. Bytes are dearer the less of them a cache can hold.
 
 use super::class::geometry;
 use crate::{Class, work};
@@ -112,7 +112,8 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
     }
 }
 
-/// A convolution gathers the rows of its windows; its transpose the pixels that each element of a window reads, and adds up as many sums.
+/// A convolution gathers the rows of its windows; its transpose the pixels that each element of a window reads, and
+/// adds up as many sums.
 fn windows(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
     let Some((conv, geometry)) = geometry(kind, inputs) else { return 0.0 };
     if geometry.window == [1, 1] {

@@ -1,5 +1,5 @@
-//! The profile that is used where none was measured: set by hand after figures of one thread of an AMD EPYC. Proportions between ops are about
-//! right on other processors, too; times are not.
+//! The profile that is used where none was measured: set by hand after figures of one thread of an AMD EPYC.
+//! Proportions between ops are about right on other processors, too; times are not.
 
 use super::{Class, Cost, Profile};
 

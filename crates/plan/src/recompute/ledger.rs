@@ -1,6 +1,7 @@
 //! From a schedule to its bytes: which result each run reads, how long each result lives, how much is live at each run.
 //!
-//! It comes to what `order`, `buffers` and `place::floor` make of the rewritten graph, a thousand times faster; tests hold the two together.
+//! It comes to what `order`, `buffers` and `place::floor` make of the rewritten graph, a thousand times faster; tests
+//! hold the two together.
 
 use super::schedule::transient;
 use super::{Problem, Task};
@@ -200,7 +201,8 @@ impl Ledger {
         self.changes[end.max(begin)] -= bytes as i64;
     }
 
-    /// The position of an input whose place an output takes: nobody reads it any more, and no other output has taken its place.
+    /// The position of an input whose place an output takes: nobody reads it any more, and no other output has taken
+    /// its place.
     fn place_for(&self, run: usize, output: usize, read: usize, taken: u64) -> Option<usize> {
         let entry = &self.entries[self.runs[run]];
         let free = |input: usize| taken & (1 << input) == 0 && self.last_use[self.read[read + input]] == run;

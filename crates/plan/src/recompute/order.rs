@@ -1,7 +1,8 @@
 //! A better order of the tasks, where the graph leaves freedom.
 //!
-//! A task that frees more than it takes is pulled forward as soon as everything it reads is there, out of the next few tasks. That is how the
-//! gradient of a filter comes before the gradient of the image: it lets the image go before another of its size is made.
+//! A task that frees more than it takes is pulled forward as soon as everything it reads is there, out of the next few
+//! tasks. That is how the gradient of a filter comes before the gradient of the image: it lets the image go before
+//! another of its size is made.
 
 use super::{Problem, Task};
 

@@ -1,7 +1,7 @@
 //! What recomputation decides about: tasks that run in a fixed order, and the items they read and write.
 //!
-//! A graph becomes a problem by leaving out what plays no part: views are the item they look at, and updates are kept apart, because they
-//! run behind everything that reads what they overwrite.
+//! A graph becomes a problem by leaving out what plays no part: views are the item they look at, and updates are kept
+//! apart, because they run behind everything that reads what they overwrite.
 
 use crate::{Options, Target, bytes_of, order};
 use plimsoll_graph::{Graph, Op, OpId, Phase, Source, TensorType, ValueId};
@@ -100,8 +100,8 @@ impl Problem {
         self.tasks.iter().chain(&self.updates).map(|task| task.cost).sum()
     }
 
-    /// What no schedule can do without, whatever it computes again: the inputs of the step at its beginning, its outputs at its end, and
-    /// what one task reads, writes and needs as scratch, each beside what lives across steps.
+    /// What no schedule can do without, whatever it computes again: the inputs of the step at its beginning, its
+    /// outputs at its end, and what one task reads, writes and needs as scratch, each beside what lives across steps.
     pub fn least(&self) -> u64 {
         let bytes = |wanted: &dyn Fn(&Item) -> bool| {
             self.items.iter().filter(|item| wanted(item)).map(|item| item.bytes).sum::<u64>()

@@ -17,7 +17,8 @@ impl Rewritten {
     }
 }
 
-/// Writes the runs of a schedule as a graph. Updates keep their order and stand at the end; the plan moves them where they belong.
+/// Writes the runs of a schedule as a graph. Updates keep their order and stand at the end; the plan moves them where
+/// they belong.
 pub fn rewrite(graph: &Graph, problem: &Problem, runs: &[usize]) -> Rewritten {
     let mut writer = Writer::new(graph);
     let (updates, others): (Vec<usize>, Vec<usize>) =

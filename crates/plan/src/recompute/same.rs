@@ -1,7 +1,7 @@
 //! The proof that a rewritten graph computes what the other one does.
 //!
-//! This knows nothing of schedules. It walks over the rewritten graph and finds for each op the op of the other graph that it repeats: the same
-//! kind, on values that stand for the same inputs. Whatever matches nothing is a difference.
+//! This knows nothing of schedules. It walks over the rewritten graph and finds for each op the op of the other graph
+//! that it repeats: the same kind, on values that stand for the same inputs. Whatever matches nothing is a difference.
 
 use plimsoll_graph::{Graph, Op, OpId, Source, ValueId};
 use std::collections::HashMap;
@@ -22,8 +22,8 @@ pub enum Difference {
     Outputs,
 }
 
-/// Proves that a rewritten graph computes the same outputs and updates. Gives for each value of the graph the latest that stands for it;
-/// `None` for what the rewritten graph does not compute.
+/// Proves that a rewritten graph computes the same outputs and updates. Gives for each value of the graph the latest
+/// that stands for it; `None` for what the rewritten graph does not compute.
 pub fn verify_same(graph: &Graph, new: &Graph) -> Result<Vec<Option<ValueId>>, Difference> {
     let mut classes = Classes::of(graph);
     let mut class_of = given(graph, new)?;

@@ -1,8 +1,9 @@
 //! From decisions about gaps to a schedule.
 //!
-//! A gap is the time between two uses of an item: from its production to its first use, from each use to the next, and from the last one on.
-//! For each gap a [`Gap`] says what happens to the item there. Whatever is missing when a task needs it is computed again right before,
-//! with everything that takes. A task reads the latest result of each item, so the sequence of tasks says everything.
+//! A gap is the time between two uses of an item: from its production to its first use, from each use to the next, and
+//! from the last one on. For each gap a [`Gap`] says what happens to the item there. Whatever is missing when a task
+//! needs it is computed again right before, with everything that takes. A task reads the latest result of each item, so
+//! the sequence of tasks says everything.
 
 use super::ledger::Ledger;
 use super::{Item, Problem, Task};
@@ -16,13 +17,15 @@ pub enum Gap {
     Once,
     /// It is dropped and computed again each time something needs it.
     Fleeting,
-    /// It stays up to the turn of one task, then is fleeting, and from the turn of another task on stays once it is computed.
+    /// It stays up to the turn of one task, then is fleeting, and from the turn of another task on stays once it is
+    /// computed.
     Partly {
         /// The last task up to whose turn it stays.
         until: u32,
         /// The first task from whose turn on it stays again.
         from: u32,
-        /// Whether it is computed at that turn, though nothing may need it yet: what it is computed from may be there only then.
+        /// Whether it is computed at that turn, though nothing may need it yet: what it is computed from may be there
+        /// only then.
         early: bool,
     },
 }
@@ -121,8 +124,8 @@ impl<'a> Scheduler<'a> {
         Self { problem, reads, first_gap, spans, items, walk: Walk::default(), ledger }
     }
 
-    /// The gaps in which an item may be dropped and dropping may pay: something else runs meanwhile, and the item is not needed
-    /// by an update or the caller. Small items are not worth a thought.
+    /// The gaps in which an item may be dropped and dropping may pay: something else runs meanwhile, and the item is
+    /// not needed by an update or the caller. Small items are not worth a thought.
     pub fn candidates(&self) -> Vec<usize> {
         let worth = self.problem.items.iter().map(|item| item.bytes).max().unwrap_or(0) / SMALL;
         let mut needed_later = vec![false; self.problem.items.len()];
@@ -165,14 +168,16 @@ impl<'a> Scheduler<'a> {
         Sums { extra: self.walk.extra, floor, excess }
     }
 
-    /// The tasks that take place above a budget in the schedule summed up last, be it themselves or what is computed again for them.
+    /// The tasks that take place above a budget in the schedule summed up last, be it themselves or what is computed
+    /// again for them.
     pub fn tasks_above(&self, budget: u64) -> Vec<bool> {
         let tasks = self.problem.tasks.len();
         let mut above = vec![false; tasks + 1];
         let mut turn = 0;
         for (&run, live) in self.ledger.runs().iter().zip(self.ledger.live()) {
             above[turn] |= live > budget;
-            // What runs again has a lower number than the task whose turn it is, and an update a higher one than all tasks.
+            // What runs again has a lower number than the task whose turn it is, and an update a higher one than all
+            // tasks.
             turn += usize::from(run == turn && run < tasks);
         }
         above

@@ -1,9 +1,9 @@
 //! Which gaps to hold: the cheapest decisions found under a budget.
 //!
-//! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change the decision that takes
-//! most bytes above the budget away for its cost, until none are left; then hold again whatever there is room for; then, as long as
-//! effort is left, anneal (see `anneal`), undo the decisions of one stretch of time and repair, and keep what became cheaper. Effort is counted in
-//! runs looked at.
+//! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change
+//! the decision that takes most bytes above the budget away for its cost, until none are left; then hold again whatever
+//! there is room for; then, as long as effort is left, anneal (see `anneal`), undo the decisions of one stretch of time
+//! and repair, and keep what became cheaper. Effort is counted in runs looked at.
 
 mod anneal;
 
@@ -11,8 +11,8 @@ use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
 use std::collections::BinaryHeap;
 
-/// A change is made if its gain is so near to what the next one's was when it was last looked at: of many changes that are alike, each would
-/// otherwise be looked at again and again.
+/// A change is made if its gain is so near to what the next one's was when it was last looked at: of many changes that
+/// are alike, each would otherwise be looked at again and again.
 const CLOSE: f64 = 0.9;
 
 /// Which part of what is above the budget an item must have to matter: one in so many.
@@ -27,7 +27,8 @@ pub struct Found {
     pub sums: Sums,
 }
 
-/// Looks for the cheapest decisions whose live bytes stay within a budget; gives the ones with the least excess if none do.
+/// Looks for the cheapest decisions whose live bytes stay within a budget; gives the ones with the least excess if none
+/// do.
 pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
     let mut searcher = Searcher::new(problem, budget, effort);
     let mut best = searcher.descend(searcher.scheduler.all_held());
@@ -68,7 +69,8 @@ struct Searcher<'a> {
     problem: &'a Problem,
     scheduler: Scheduler<'a>,
     candidates: Vec<usize>,
-    /// Gaps of items that are too small to matter, such as the means of a normalization: looked at only if nothing else is enough.
+    /// Gaps of items that are too small to matter, such as the means of a normalization: looked at only if nothing else
+    /// is enough.
     small: Vec<usize>,
     budget: u64,
     tasks: u64,

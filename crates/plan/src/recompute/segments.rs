@@ -1,6 +1,7 @@
 //! Beginnings for the search: checkpoints at the borders of segments, everything else computed again.
 //!
-//! On a chain with about as many segments as the square root of its length this is Chen's scheme, so the search is never worse than that.
+//! On a chain with about as many segments as the square root of its length this is Chen's scheme, so the search is
+//! never worse than that.
 
 use super::Problem;
 use super::schedule::{Gap, Scheduler};

@@ -49,7 +49,8 @@ pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within
     if fits {
         return unchanged;
     }
-    // Bytes between the persistent values of this graph and those of others beside it count for the budget, not for the search.
+    // Bytes between the persistent values of this graph and those of others beside it count for the budget, not for the
+    // search.
     let beside = unchanged.plan.persistent.0.saturating_sub(problem.persistent);
     let mut aim = budget.0.saturating_sub(beside);
     let (problem, mut found) = first_search(problem, aim, setting.effort);
@@ -69,8 +70,8 @@ pub fn plan_within(graph: &Graph, setting: Setting<'_>, budget: Bytes) -> Within
     best
 }
 
-/// Plans for several budgets, the largest first, each found from the one before: quicker than one by one, and almost as good. A plan may be
-/// a little above its budget; the last is the smallest that was found.
+/// Plans for several budgets, the largest first, each found from the one before: quicker than one by one, and almost as
+/// good. A plan may be a little above its budget; the last is the smallest that was found.
 pub fn frontier(graph: &Graph, setting: Setting<'_>, budgets: &[Bytes]) -> Vec<Within> {
     let problem = settled(&Problem::of(graph, setting.costs, setting.target, setting.options));
     let mut gaps = Scheduler::new(&problem).all_held();

@@ -1,5 +1,5 @@
-//! Where buffers lie: inside the arena, as the target wants it, what is persistent below all others, and apart while they are live
-//! together. Sizes and live ranges were checked before.
+//! Where buffers lie: inside the arena, as the target wants it, what is persistent below all others, and apart while
+//! they are live together. Sizes and live ranges were checked before.
 
 use super::users::holder;
 use crate::{Buffer, Plan, PlanError, Target};

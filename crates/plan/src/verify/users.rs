@@ -1,5 +1,5 @@
-//! Every buffer is exactly what its users need: its size, its live range, its role and its list of values follow from the graph, the
-//! order, and who is said to stand where.
+//! Every buffer is exactly what its users need: its size, its live range, its role and its list of values follow from
+//! the graph, the order, and who is said to stand where.
 
 use crate::{Buffer, Plan, PlanError, Target, bytes_of};
 use plimsoll_graph::{Graph, Op, Role, Source, TensorType, ValueId};

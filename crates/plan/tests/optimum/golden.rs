@@ -11,8 +11,9 @@ const EFFORT: u64 = 1_000_000;
 /// How much more than the optimum a schedule may cost.
 const GAP: f64 = 0.03;
 
-/// Problems and budgets where the search costs more, or finds nothing (marked). All are within a fifth of the smallest budget known to have a
-/// schedule. In `unet-3-4` and `branches-3-5` the optimum runs parts of the backward pass again, which takes many decisions at once.
+/// Problems and budgets where the search costs more, or finds nothing (marked). All are within a fifth of the smallest
+/// budget known to have a schedule. In `unet-3-4` and `branches-3-5` the optimum runs parts of the backward pass again,
+/// which takes many decisions at once.
 const MISSED: [(&str, &[u64]); 11] = [
     ("chain-10-4", &[80]),
     ("chain-14-6", &[97]),

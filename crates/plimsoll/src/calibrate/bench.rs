@@ -1,7 +1,7 @@
 //! Runs ops through the executor and takes their time.
 
 use super::specimens::Specimen;
-use plimsoll_exec::{Backend, BindError, CpuBackend, Executor, ProgramId, Settings};
+use plimsoll_exec::{Backend, BindError, CpuBackend, Executor, ProgramId, RunSettings};
 use plimsoll_graph::{ElementType, Graph, Init, OpKind, Phase, Role, Site, TensorType, ValueId};
 use plimsoll_memory::{Device, OutOfMemory};
 use plimsoll_plan::{Options, Profile, Residents, VerifiedArena, Work, plan, verify_arena, work};
@@ -21,7 +21,7 @@ pub(super) fn seconds(specimen: &Specimen, threads: usize, runs: usize) -> Resul
     let backend = CpuBackend::new(threads);
     let (arena, copies) = planned(specimen, backend);
     let device = Device::host(arena.peak());
-    let made = Executor::new(&backend, arena, &[], &device, "calibration", Settings::default());
+    let made = Executor::new(&backend, arena, &[], &device, "calibration", RunSettings::default());
     let mut executor = made.map_err(|error| match error {
         BindError::OutOfMemory(refused) => refused,
         other => unreachable!("the arena is for this backend, on the host: {other}"),

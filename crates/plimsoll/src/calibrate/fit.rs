@@ -12,8 +12,8 @@ pub(super) struct Measured {
     pub(super) seconds: f64,
 }
 
-/// The prices with the smallest sum of squared relative errors. There are so few terms that every choice of those that are
-/// not zero can be tried; the best choice without a negative price is the answer.
+/// The prices with the smallest sum of squared relative errors. There are so few terms that every choice of those that
+/// are not zero can be tried; the best choice without a negative price is the answer.
 pub(super) fn fit(measured: &[Measured]) -> Cost {
     let rows: Vec<[f64; TERMS]> =
         measured.iter().map(|one| one.effort.terms().map(|quantity| quantity / one.seconds)).collect();
@@ -29,8 +29,8 @@ fn error(rows: &[[f64; TERMS]], prices: &[f64; TERMS]) -> f64 {
     rows.iter().map(|row| (predicted(row) - 1.0).powi(2)).sum()
 }
 
-/// Least squares with the terms of a choice (a set of bits), by the normal equations; nothing if they do not determine the
-/// prices or a price is negative.
+/// Least squares with the terms of a choice (a set of bits), by the normal equations; nothing if they do not determine
+/// the prices or a price is negative.
 fn solve(rows: &[[f64; TERMS]], choice: usize) -> Option<[f64; TERMS]> {
     let chosen: Vec<usize> = (0..TERMS).filter(|term| choice >> term & 1 == 1).collect();
     let dot = |a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<f64>();

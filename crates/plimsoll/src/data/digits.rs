@@ -1,7 +1,8 @@
 //! Handwritten digits: 1,797 small images inside the binary, so that a first training run needs no download.
 //!
-//! Source, licence (CC BY 4.0: E. Alpaydin and C. Kaynak, 1998) and the packed form are described in `data/ORIGIN.md` and
-//! `data/make_digits.py`. Split and order are fixed in the file: the same images, in the same order, on every machine.
+//! Source, licence (CC BY 4.0: E. Alpaydin and C. Kaynak, 1998) and the packed form are described in `data/ORIGIN.md`
+//! and `data/make_digits.py`. Split and order are fixed in the file: the same images, in the same order, on every
+//! machine.
 
 use super::{DataError, Dataset, Elements, Field, FieldKind, Samples, Wanted};
 use plimsoll_graph::TensorType;

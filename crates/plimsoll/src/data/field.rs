@@ -41,7 +41,8 @@ impl Field {
         Self { kind, name: name.into(), element: tensor.element, shape: Some(tensor.shape) }
     }
 
-    /// Whether it can be written where such a sample is wanted. Axes of extent 1 make no difference: a column of numbers is one.
+    /// Whether it can be written where such a sample is wanted. Axes of extent 1 make no difference: a column of
+    /// numbers is one.
     pub(super) fn is(&self, tensor: &TensorType) -> bool {
         let same = |shape: &Shape| long_axes(shape).eq(long_axes(&tensor.shape));
         self.element == tensor.element && self.shape.as_ref().is_none_or(same)

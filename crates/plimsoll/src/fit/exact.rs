@@ -1,7 +1,7 @@
 //! The fastest plan whose numbers are those of the model as written.
 
 use super::samples_stay_apart;
-use crate::parts::MOST_PARTS;
+use crate::micro_batches::MOST_MICRO_BATCHES;
 use crate::prepared::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::Residents;
@@ -21,8 +21,8 @@ pub(super) fn exact(
     }
 }
 
-/// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with some of
-/// it computed again.
+/// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with
+/// some of it computed again.
 fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
     if plain.peak() <= budget {
         return Ok(plain.clone());
@@ -70,7 +70,7 @@ pub(super) fn fewest_micro_batches(job: &Job, budget: Bytes) -> usize {
         let job = Job { micro_batches, ..job.clone() };
         job.step_peak().is_ok_and(|peak| peak <= budget)
     };
-    let (mut low, mut high) = (1, job.batch.min(MOST_PARTS));
+    let (mut low, mut high) = (1, job.batch.min(MOST_MICRO_BATCHES));
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if fits(middle) { high = middle } else { low = middle }

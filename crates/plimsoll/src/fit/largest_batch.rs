@@ -9,8 +9,9 @@ use plimsoll_train::{Allowed, Lever};
 /// No batch larger than this is looked for.
 const MOST: usize = 1 << 20;
 
-/// Finds the largest whole batch that fits a budget and whose time per sample is at most `slowdown` above that of the model as written, as a share
-/// of it. The batch of the job plays no part. An error says what is in the way of a single sample.
+/// Finds the largest whole batch that fits a budget and whose time per sample is at most `slowdown` above that of the
+/// model as written, as a share of it. The batch of the job plays no part. An error says what is in the way of a single
+/// sample.
 ///
 /// A batch in micro-batches could be of any size, so they are not counted here.
 pub fn largest_batch(job: &Job, budget: Bytes, slowdown: f64) -> Result<Fit, JobError> {

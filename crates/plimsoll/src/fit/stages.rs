@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// No lever of a plan is pulled.
 const AS_WRITTEN: Options = Options { in_place: false, update_when_ready: false };
 
-/// The way from the model as written to the plan: first what costs nothing, then what changes numbers, and what costs time as
-/// the last, because how much of it is needed follows from the others.
+/// The way from the model as written to the plan: first what costs nothing, then what changes numbers, and what costs
+/// time as the last, because how much of it is needed follows from the others.
 pub(super) fn stages(job: &Job, plain: &Prepared, prepared: &Prepared) -> Result<Vec<Stage>, JobError> {
     let mut levers: Vec<Lever> = Lever::of(Home::Plimsoll).collect();
     levers.sort_by_key(|lever| match lever.facts().cost {

@@ -1,4 +1,5 @@
-//! What a model was compiled to minimize: the forms of `compile(loss=..., loss_weights=...)`, honoured as Keras does or refused by name.
+//! What a model was compiled to minimize: the forms of `compile(loss=..., loss_weights=...)`, honoured as Keras does or
+//! refused by name.
 
 use plimsoll_import::keras::{Compiled, ForOutputs, Setting};
 use plimsoll_model::Model;
@@ -9,8 +10,8 @@ use serde_json::Value;
 pub const LOSSES: &str = "sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mean_squared_error, \
                           mean_absolute_error, huber";
 
-/// What a model was compiled to minimize, if it was, or why it cannot be used. An output whose loss is `None`, or which a dictionary does not
-/// name, is not trained.
+/// What a model was compiled to minimize, if it was, or why it cannot be used. An output whose loss is `None`, or which
+/// a dictionary does not name, is not trained.
 pub fn objective(compiled: &Compiled, model: &Model) -> Result<Option<Objective>, String> {
     let Some(losses) = &compiled.loss else { return Ok(None) };
     let mut heads = Vec::new();
@@ -52,8 +53,8 @@ fn for_each_output<'a, T>(
     }
 }
 
-/// Sets the weights of the heads. Keras pairs losses and weights of different forms by their order, which for dictionaries is not the
-/// one they were written in: that is refused.
+/// Sets the weights of the heads. Keras pairs losses and weights of different forms by their order, which for
+/// dictionaries is not the one they were written in: that is refused.
 fn weigh(
     heads: &mut [Head],
     losses: &ForOutputs<Option<Setting>>,

@@ -1,7 +1,7 @@
 //! The way from a model as written to a plan that fits.
 
 use super::by_role;
-use crate::{Bytes, Fit, Note, Point, Remedy, Stage};
+use crate::{Bytes, Fit, Note, Outlook, Point, Stage};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -136,7 +136,7 @@ fn point(point: &Point) -> PointReport {
     PointReport { peak_bytes: peak, seconds, extra_flops_fraction: extra_flops }
 }
 
-fn advice(remedy: &Remedy, found: &Fit) -> AdviceReport {
+fn advice(remedy: &Outlook, found: &Fit) -> AdviceReport {
     let (lever, change) = (remedy.change.lever().name(), found.describe(remedy.change));
     AdviceReport { lever, change, peak_bytes: remedy.peak, fits: remedy.fits }
 }

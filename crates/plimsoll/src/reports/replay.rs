@@ -2,7 +2,7 @@
 
 use crate::Bytes;
 use crate::replay::{Comparison, Row};
-use plimsoll_memory::replay::Shortage;
+use plimsoll_memory::replay::Unmet;
 use plimsoll_trace::{Trace, happened};
 use serde::Serialize;
 
@@ -77,7 +77,7 @@ fn row(row: &Row, trace: &Trace) -> ReplayRow {
     }
 }
 
-fn ran_out(shortage: &Shortage, trace: &Trace) -> RanOut {
+fn ran_out(shortage: &Unmet, trace: &Trace) -> RanOut {
     let label = trace.labels.get(shortage.label.0 as usize);
     let op = label.map_or("", |label| if label.op.is_empty() { &label.value } else { &label.op });
     RanOut {

@@ -1,4 +1,5 @@
-//! Random edits of a JSON document, of the kinds that hurt plans most: entries swapped, numbers changed, lines of graphs moved.
+//! Random edits of a JSON document, of the kinds that hurt plans most: entries swapped, numbers changed, lines of
+//! graphs moved.
 
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ mod activity;
 mod pool;
 
 use super::pieces::Window;
-use super::{Balance, Growth, Kind, refusals};
+use super::{Balance, Kind, Rise, refusals};
 use plimsoll_import::oomlog::Dump;
 
 /// Why memory could not be had.
@@ -86,7 +86,7 @@ impl Reason {
 }
 
 /// Everything that is found, what is decisive and large first.
-pub(crate) fn find(dump: &Dump, balance: &Balance, growth: Option<Growth>) -> Vec<Finding> {
+pub(crate) fn find(dump: &Dump, balance: &Balance, growth: Option<Rise>) -> Vec<Finding> {
     if let Some(refusal) = refusals::finding(dump) {
         return vec![refusal];
     }

@@ -34,7 +34,8 @@ pub(crate) fn cheapest_window(dump: &Dump, request: u64) -> Option<Window> {
     windows.min_by_key(|window| (window.in_use(), window.bytes))
 }
 
-/// The run of touching chunks with room for a request and the fewest bytes in use: its first and last chunk, and those bytes.
+/// The run of touching chunks with room for a request and the fewest bytes in use: its first and last chunk, and those
+/// bytes.
 ///
 /// For every first chunk the shortest run is the best, and its end only moves forward, so one pass is enough.
 fn cheapest_run(chunks: &[Chunk], request: u64) -> Option<(usize, usize, u64)> {
@@ -61,7 +62,8 @@ fn cheapest_run(chunks: &[Chunk], request: u64) -> Option<(usize, usize, u64)> {
     best
 }
 
-/// The largest free block if the regions lay one behind the other, in the order in which they grew, with what is not reserved behind the last.
+/// The largest free block if the regions lay one behind the other, in the order in which they grew, with what is not
+/// reserved behind the last.
 pub(crate) fn largest_joined(dump: &Dump, unreserved: u64) -> u64 {
     let mut regions: Vec<&Region> = dump.regions.iter().collect();
     regions.sort_by_key(|region| region.bytes);

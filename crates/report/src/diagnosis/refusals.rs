@@ -1,4 +1,5 @@
-//! Refusals that are not about the state of a pool: a budget below every plan that was found, and an operating system that had no more.
+//! Refusals that are not about the state of a pool: a budget below every plan that was found, and an operating system
+//! that had no more.
 
 use super::code::{Ask, Code};
 use super::findings::{Finding, Reason};

@@ -89,7 +89,8 @@ fn one_region(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     Some(at_best(remedy, dump, balance))
 }
 
-/// Elsewhere chunks would lie otherwise and be split otherwise, so what is not enough as they lie may still be; only a replay of the run could tell.
+/// Elsewhere chunks would lie otherwise and be split otherwise, so what is not enough as they lie may still be; only a
+/// replay of the run could tell.
 fn at_best(mut remedy: Remedy, dump: &Dump, balance: &Balance) -> Remedy {
     let unasked = dump.limit.zip(dump.requested_in_use).map(|(limit, asked)| limit.minus(asked).bytes);
     let best = unasked.max(balance.reachable).unwrap_or(0);
@@ -251,7 +252,8 @@ fn smaller_batch(dump: &Dump, balance: &Balance, reason: Reason) -> Option<Remed
     })
 }
 
-/// Whether a tensor looks like a weight or its gradient: `[3, 3, 512, 512]`, or `[4096, 4096]` for an op that makes or updates weights.
+/// Whether a tensor looks like a weight or its gradient: `[3, 3, 512, 512]`, or `[4096, 4096]` for an op that makes or
+/// updates weights.
 fn is_weight(shape: &[u64], op: Option<&str>) -> bool {
     let op = op.unwrap_or_default();
     let updates = ["adam", "sgd", "rmsprop", "BackpropFilter", "MatMul_1", "Random", "AddV2", "Mul", "Fill"];

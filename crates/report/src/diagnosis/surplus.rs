@@ -1,4 +1,5 @@
-//! Surplus: what chunks have and nobody asked for. TensorFlow splits a chunk only if it is at least twice the request (or leaves 128 MiB).
+//! Surplus: what chunks have and nobody asked for. TensorFlow splits a chunk only if it is at least twice the request
+//! (or leaves 128 MiB).
 
 use plimsoll_import::oomlog::{Bin, Chunk, Dump};
 
@@ -35,8 +36,9 @@ fn by_bins(dump: &Dump) -> Option<Surplus> {
     Some(Surplus { bytes, worst: worst.map(|chunk| (chunk, of(bin))), certain })
 }
 
-/// The chunk of a bin that a surplus must be in. Of several that it can be in, the last of its region is likeliest, since what is left at the end of a
-/// region is what gets taken unsplit; then the largest. None where no one chunk can have all of it.
+/// The chunk of a bin that a surplus must be in. Of several that it can be in, the last of its region is likeliest,
+/// since what is left at the end of a region is what gets taken unsplit; then the largest. None where no one chunk can
+/// have all of it.
 fn holder(dump: &Dump, bin: &Bin, surplus: u64) -> (Option<Chunk>, bool) {
     // The last bin has everything that is larger.
     let end = if bin.smallest >= 256 << 20 { u64::MAX } else { bin.smallest.saturating_mul(2) };

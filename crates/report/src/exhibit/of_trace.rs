@@ -91,8 +91,8 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// A tick begins with a new time, and where something is taken after something was freed. Where every event has a time of its own, time only
-    /// counts events, and a new one begins nothing.
+    /// A tick begins with a new time, and where something is taken after something was freed. Where every event has a
+    /// time of its own, time only counts events, and a new one begins nothing.
     fn of(trace: &Trace) -> Self {
         let times: Vec<u32> = trace.events.iter().map(|event| event.time().0).collect();
         let counts = times.len() > 1 && times.windows(2).all(|pair| pair[0] < pair[1]);

@@ -1,6 +1,7 @@
 //! How each role is called and coloured, on pages and in terminals.
 //!
-//! The colours are Okabe and Ito's, which people with any kind of colour vision can tell apart; they are the same in light and dark.
+//! The colours are Okabe and Ito's, which people with any kind of colour vision can tell apart; they are the same in
+//! light and dark.
 
 /// The look of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! A trace as CSV: one row a buffer.
 //!
-//! Columns: value, role, layer, op (who it is for), bytes, offset, begin and end. It lives from the op `begin` to just before `end`, counted in the
-//! trace's ops; `end` is empty for what was never freed. Steps that are the same as earlier ones have no rows of their own.
+//! Columns: value, role, layer, op (who it is for), bytes, offset, begin and end. It lives from the op `begin` to just
+//! before `end`, counted in the trace's ops; `end` is empty for what was never freed. Steps that are the same as
+//! earlier ones have no rows of their own.
 
 use plimsoll_trace::{BlockId, Event, Label, Time, Trace};
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
 //! A trace for <https://ui.perfetto.dev> and `chrome://tracing`: JSON in Chrome's trace event format.
 //!
-//! Live bytes are counters, one for each role and one for their sum, with those of the limit, the plan's floor and what is reserved beside them. Every
-//! buffer is an asynchronous slice with its bytes and offset, every step a slice, every request that was refused an instant.
+//! Live bytes are counters, one for each role and one for their sum, with those of the limit, the plan's floor and what
+//! is reserved beside them. Every buffer is an asynchronous slice with its bytes and offset, every step a slice, every
+//! request that was refused an instant.
 
 use super::lives::Lives;
 use super::unrolled::{Happening, Unrolled, event_of};

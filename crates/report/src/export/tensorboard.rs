@@ -1,7 +1,8 @@
 //! A trace as TensorBoard's event file: scalars of live MiB by role, at every op.
 //!
-//! The file is a sequence of TFRecords (length, its checksum, data, its checksum), each an `Event` protocol buffer. TensorBoard's `step` is the op's
-//! number; its wall time is the trace's clock, in seconds since the recording began. Scalars are float32, as TensorBoard's are.
+//! The file is a sequence of TFRecords (length, its checksum, data, its checksum), each an `Event` protocol buffer.
+//! TensorBoard's `step` is the op's number; its wall time is the trace's clock, in seconds since the recording began.
+//! Scalars are float32, as TensorBoard's are.
 
 use super::lives::Lives;
 use super::unrolled::{Happening, Unrolled, event_of};

@@ -73,7 +73,8 @@ impl Unrolled {
         (from.1 as f64 + share * (to.1 - from.1) as f64) / 1000.0
     }
 
-    /// The microseconds of each happening: those of an op are spread over it, so that what is taken before it and freed after it keeps its order.
+    /// The microseconds of each happening: those of an op are spread over it, so that what is taken before it and freed
+    /// after it keeps its order.
     pub(super) fn times(&self) -> Vec<f64> {
         let mut times = Vec::with_capacity(self.happenings.len());
         for group in self.happenings.chunk_by(|(a, _), (b, _)| a == b) {

@@ -1,7 +1,8 @@
 //! Exhibits as the JSON that a page carries: texts once, numbers as base64 of variable-length integers.
 //!
-//! A column is `{"count": n, "delta": 0|1, "unit": u, "data": base64}`. The bytes are LEB128 integers, seven bits each, the lowest first. Without
-//! `delta` they are the values divided by `unit`; with it, differences to the one before, zigzag (0, -1, 1, -2, ...). What is shorter is taken.
+//! A column is `{"count": n, "delta": 0|1, "unit": u, "data": base64}`. The bytes are LEB128 integers, seven bits each,
+//! the lowest first. Without `delta` they are the values divided by `unit`; with it, differences to the one before,
+//! zigzag (0, -1, 1, -2, ...). What is shorter is taken.
 
 use crate::exhibit::{Buffer, Exhibit, Figures, Kept, LARGEST, ROLES};
 use serde_json::{Value, json};
@@ -52,7 +53,8 @@ pub(super) fn exhibit(exhibit: &Exhibit) -> Value {
     })
 }
 
-/// Why a buffer is kept, as two numbers: 0 nobody says, 1 across steps, 2 for the caller, 3 scratch, 4 + how many ops read it; and the last of these.
+/// Why a buffer is kept, as two numbers: 0 nobody says, 1 across steps, 2 for the caller, 3 scratch, 4 + how many ops
+/// read it; and the last of these.
 fn reads(kept: Kept) -> (u64, u64) {
     match kept {
         Kept::Unknown => (0, 0),

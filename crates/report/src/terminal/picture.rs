@@ -72,7 +72,8 @@ fn painted(cells: impl Iterator<Item = (char, u8)>) -> String {
     runs.iter().map(|(text, code)| if *code == 0 { text.clone() } else { paint(text, *code) }).collect()
 }
 
-/// Space against time: time to the right, offsets upwards. A cell has the letter of the role in its middle; `.` is free.
+/// Space against time: time to the right, offsets upwards. A cell has the letter of the role in its middle; `.` is
+/// free.
 pub(super) fn layout(drawing: &Drawing, width: usize, height: usize) -> String {
     let ticks = u64::from(drawing.exhibit.ticks);
     let width = (width as u64).min(ticks);

@@ -5,8 +5,8 @@ use crate::lowering::{Backward, Lowering};
 use crate::program::TensorId;
 use plimsoll_graph::Op;
 
-/// Each `Einsum` turns both operands into scratch. Query, key, value and the weights are kept, and so are scores as large as
-/// heads x queries x keys (transformer: `einsum/Einsum`, 4 MiB beside operands of 1 MiB).
+/// Each `Einsum` turns both operands into scratch. Query, key, value and the weights are kept, and so are scores as
+/// large as heads x queries x keys (transformer: `einsum/Einsum`, 4 MiB beside operands of 1 MiB).
 pub fn attention(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [q, k, v] = [op.inputs[0], op.inputs[1], op.inputs[2]];
     let y = op.outputs[0];

@@ -16,7 +16,8 @@ pub fn linear(at: &mut Lowering<'_>, op: &Op, name: &'static str) -> Backward {
     })
 }
 
-/// Functions that are one kernel keep argument or result; Keras writes the others out of simpler ones, each of which keeps its own.
+/// Functions that are one kernel keep argument or result; Keras writes the others out of simpler ones, each of which
+/// keeps its own.
 pub fn unary(at: &mut Lowering<'_>, op: &Op, kind: Unary) -> Backward {
     let x = op.inputs[0];
     let bytes = at.bytes(x);
@@ -90,7 +91,8 @@ fn keeps_argument(at: &mut Lowering<'_>, op: &Op, name: &'static str) -> Backwar
     })
 }
 
-/// `tf.nn.silu` keeps its argument and computes the sigmoid again; a tape holds the first one all the same (EfficientNet in eager mode).
+/// `tf.nn.silu` keeps its argument and computes the sigmoid again; a tape holds the first one all the same
+/// (EfficientNet in eager mode).
 fn swish(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let x = op.inputs[0];
     let bytes = at.bytes(x);
@@ -213,8 +215,8 @@ pub fn log_softmax(at: &mut Lowering<'_>, op: &Op) -> Backward {
     })
 }
 
-/// The mask is one byte an element and is kept. It depends on a seed alone, so it is made before the first layer runs (transformer
-/// with dropout: all masks are allocated before the embedding).
+/// The mask is one byte an element and is kept. It depends on a seed alone, so it is made before the first layer runs
+/// (transformer with dropout: all masks are allocated before the embedding).
 pub fn dropout(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let x = op.inputs[0];
     let bytes = at.bytes(x);

@@ -56,8 +56,9 @@ pub fn constant(at: &mut Lowering<'_>, op: &Op) -> Backward {
     Box::new(|_, _| ())
 }
 
-/// Looks up rows. The gradient is a list of rows. Gradient descent subtracts them from the table one by one, and a variable that is changed in this way is
-/// copied whenever it is read (LSTM with SGD: `GatherV2/ReadVariableOp`, 5 MB). Other optimizers make a whole table of the list first.
+/// Looks up rows. The gradient is a list of rows. Gradient descent subtracts them from the table one by one, and a
+/// variable that is changed in this way is copied whenever it is read (LSTM with SGD: `GatherV2/ReadVariableOp`, 5 MB).
+/// Other optimizers make a whole table of the list first.
 pub fn embedding(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [table, y] = [op.inputs[0], op.outputs[0]];
     let scattered = at.setup.optimizer == Optimizer::Sgd && at.setup.accumulate == 1;

@@ -6,7 +6,8 @@ use plimsoll_graph::op::Unary;
 use plimsoll_graph::{Op, OpKind, Role, Source, ValueId};
 use plimsoll_train::Loss;
 
-/// Adds the loss of every prediction and gives its gradient. Keras finds the logits behind a softmax or a sigmoid and starts from them.
+/// Adds the loss of every prediction and gives its gradient. Keras finds the logits behind a softmax or a sigmoid and
+/// starts from them.
 pub fn loss(at: &mut Lowering<'_>) {
     for &predictions in at.graph.outputs() {
         at.layer = None;
@@ -39,7 +40,8 @@ pub fn loss(at: &mut Lowering<'_>) {
     }
 }
 
-/// Whether an op is a softmax or sigmoid that a graph leaves out, since only the loss reads it and the loss reads what is behind it.
+/// Whether an op is a softmax or sigmoid that a graph leaves out, since only the loss reads it and the loss reads what
+/// is behind it.
 pub fn is_left_out(at: &Lowering<'_>, op: &Op) -> bool {
     let [result, ..] = op.outputs[..] else { return false };
     let read = at.graph.ops().iter().any(|reader| reader.inputs.contains(&result));

@@ -7,8 +7,9 @@ use plimsoll_graph::op::MatMul;
 use plimsoll_graph::{Op, OpKind, Source, ValueId};
 use plimsoll_train::Precision;
 
-/// A product keeps both factors. A layer's kernel that was reshaped is `EinsumDense`'s, which multiplies sample by sample: the
-/// kernel's gradient exists once for each sample before it is summed (transformer: `query/MatMul/MatMul_1` is 8 kernels large at batch 8).
+/// A product keeps both factors. A layer's kernel that was reshaped is `EinsumDense`'s, which multiplies sample by
+/// sample: the kernel's gradient exists once for each sample before it is summed (transformer: `query/MatMul/MatMul_1`
+/// is 8 kernels large at batch 8).
 pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     let [a, b] = [op.inputs[0], op.inputs[1]];
     let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];
@@ -40,8 +41,8 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     })
 }
 
-/// The CPU multiplies bfloat16 in float32: both factors and the result exist in that type while the kernel runs (transformer: the temporaries
-/// of `value/MatMul/MatMul_1`).
+/// The CPU multiplies bfloat16 in float32: both factors and the result exist in that type while the kernel runs
+/// (transformer: the temporaries of `value/MatMul/MatMul_1`).
 fn product(at: &mut Lowering<'_>, name: &'static str, factors: [TensorId; 2], bytes: u64) -> TensorId {
     let widened = at.on_cpu() && at.setup.precision == Precision::MixedBfloat16;
     let sizes = [at.program.tensor(factors[0]).bytes, at.program.tensor(factors[1]).bytes, bytes];
@@ -49,7 +50,8 @@ fn product(at: &mut Lowering<'_>, name: &'static str, factors: [TensorId; 2], by
     at.scratchy(name, &factors, bytes, &scratch)
 }
 
-/// A bias is added in place; the gradient passes through. The bias's own gradient is a kernel of the product that it follows.
+/// A bias is added in place; the gradient passes through. The bias's own gradient is a kernel of the product that it
+/// follows.
 pub fn bias_add(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, bias] = [op.inputs[0], op.inputs[1]];
     let operands = [at.tensor(op.inputs[0]), at.weight(op.inputs[1])];

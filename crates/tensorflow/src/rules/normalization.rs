@@ -4,8 +4,9 @@ use crate::lowering::{Backward, Call, Lowering};
 use crate::program::TensorId;
 use plimsoll_graph::{Op, ValueId};
 
-/// Batch normalization is not fused on the CPU. It keeps its argument; while it runs there is one more tensor of its size, in the
-/// gradient there are three (ResNet-50: `moments/SquaredDifference`, then `moments/Tile`, `mul_1/Mul_1`, `moments/Tile_1`).
+/// Batch normalization is not fused on the CPU. It keeps its argument; while it runs there is one more tensor of its
+/// size, in the gradient there are three (ResNet-50: `moments/SquaredDifference`, then `moments/Tile`, `mul_1/Mul_1`,
+/// `moments/Tile_1`).
 pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, gamma, beta] = [op.inputs[0], op.inputs[1], op.inputs[2]];
     let (bytes, small) = (at.elements(x) * 4, at.elements(gamma) * 4);
@@ -37,8 +38,8 @@ pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     })
 }
 
-/// Layer normalization keeps its argument and the product of scale and deviation, which is as large as the argument (transformer: `ln/mul`).
-/// The gradients of its parameters wait for the end and keep two more.
+/// Layer normalization keeps its argument and the product of scale and deviation, which is as large as the argument
+/// (transformer: `ln/mul`). The gradients of its parameters wait for the end and keep two more.
 pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, gamma, beta] = [op.inputs[0], op.inputs[1], op.inputs[2]];
     let bytes = at.elements(x) * 4;

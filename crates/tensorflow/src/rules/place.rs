@@ -1,8 +1,9 @@
 //! When the gradients of a layer's kernel and bias are computed, which depends on where in the model it stands.
 //!
-//! Grappler sorts a graph by levels and, when it deletes nodes, moves the last ones of its list into the gaps. So the layers nearest the input
-//! have another order than all others: theirs is bias, kernel, input; everywhere else it is the input's gradient first, and the others wait on the stack.
-//! Evidence: the optimized graphs of chains of 3 to 32 convolutions with SGD and Adam, and the order of allocations in the traces of VGG16, LeNet and ResNet-50.
+//! Grappler sorts a graph by levels and, when it deletes nodes, moves the last ones of its list into the gaps. So the
+//! layers nearest the input have another order than all others: theirs is bias, kernel, input; everywhere else it is
+//! the input's gradient first, and the others wait on the stack. Evidence: the optimized graphs of chains of 3 to 32
+//! convolutions with SGD and Adam, and the order of allocations in the traces of VGG16, LeNet and ResNet-50.
 
 use crate::lowering::Lowering;
 use crate::setup::Mode;
@@ -43,7 +44,8 @@ impl Place {
         }
     }
 
-    /// The output layer, whose gradient comes from the loss, is near only with plain gradient descent (MLP, LeNet: with Adam its kernel's gradient comes last).
+    /// The output layer, whose gradient comes from the loss, is near only with plain gradient descent (MLP, LeNet: with
+    /// Adam its kernel's gradient comes last).
     fn is_near_input(self, at: &Lowering<'_>) -> bool {
         let is_output = self.0 + 1 == at.products;
         self.0 <= at.nearest && (!is_output || at.setup.optimizer == Optimizer::Sgd)

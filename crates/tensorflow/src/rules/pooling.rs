@@ -4,9 +4,9 @@ use crate::lowering::{Backward, Call, Lowering};
 use plimsoll_graph::Op;
 use plimsoll_graph::op::{Pool, Reduction};
 
-/// Max pooling keeps image and result. On the CPU its gradient finds the maxima again, in the place of the result if nobody else reads it, with their
-/// positions as int64, and its own result takes the image's place (a small convolutional network: `MaxPoolGrad` takes 8 bytes for every element of the
-/// result). Average pooling keeps nothing.
+/// Max pooling keeps image and result. On the CPU its gradient finds the maxima again, in the place of the result if
+/// nobody else reads it, with their positions as int64, and its own result takes the image's place (a small
+/// convolutional network: `MaxPoolGrad` takes 8 bytes for every element of the result). Average pooling keeps nothing.
 pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
     let [x, y] = [op.inputs[0], op.outputs[0]];
     let image = at.tensor(x);
@@ -34,7 +34,8 @@ pub fn pool2d(at: &mut Lowering<'_>, op: &Op, pool: Pool) -> Backward {
     })
 }
 
-/// A sum or mean keeps nothing; its gradient is stretched again. A maximum keeps argument and result, and marks where they are equal.
+/// A sum or mean keeps nothing; its gradient is stretched again. A maximum keeps argument and result, and marks where
+/// they are equal.
 pub fn reduce(at: &mut Lowering<'_>, op: &Op, reduction: Reduction) -> Backward {
     let [x, y] = [op.inputs[0], op.outputs[0]];
     let argument = at.tensor(x);

@@ -1,8 +1,8 @@
 //! Recurrent layers: Keras 3 runs them as a `while` loop over the positions, products with the input included.
 //!
-//! Evidence, from the trace of an LSTM over 64 positions: 32 iterations are under way at a time, so 32 gradients of each kernel are live together;
-//! every position's input, gates, state and result are kept, in eager mode also what is added up for them; a list of zeros as large as the input
-//! waits for the input's gradient.
+//! Evidence, from the trace of an LSTM over 64 positions: 32 iterations are under way at a time, so 32 gradients of
+//! each kernel are live together; every position's input, gates, state and result are kept, in eager mode also what is
+//! added up for them; a list of zeros as large as the input waits for the input's gradient.
 
 mod sums;
 

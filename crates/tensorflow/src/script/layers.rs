@@ -4,7 +4,8 @@ use plimsoll_graph::op::{Padding, Pool, Reduction};
 use plimsoll_model::Layer;
 use plimsoll_model::layer::{Activation, GlobalPooling, Lstm, Merge, Recurrent};
 
-/// The call that makes a layer of a model of images or of sequences; nothing for layers that only Keras's own applications use.
+/// The call that makes a layer of a model of images or of sequences; nothing for layers that only Keras's own
+/// applications use.
 pub(super) fn code(layer: &Layer, images: bool) -> Option<String> {
     Some(match layer {
         Layer::Activation(activation) => format!("Activation({:?})", name(*activation)?),

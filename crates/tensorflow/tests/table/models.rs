@@ -1,4 +1,5 @@
-//! The measured models that the zoo does not have, as `bench/peers/tensorflow_memory/train_steps.py` builds them in Keras.
+//! The measured models that the zoo does not have, as `bench/peers/tensorflow_memory/train_steps.py` builds them in
+//! Keras.
 
 use plimsoll_graph::op::Padding;
 use plimsoll_model::layer::{

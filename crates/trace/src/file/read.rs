@@ -8,8 +8,8 @@ use super::{
 use crate::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-/// Reads a trace; says whether its end is missing, because the process that wrote it was killed or the file was cut. Whether the events
-/// make sense is for `verify` to say.
+/// Reads a trace; says whether its end is missing, because the process that wrote it was killed or the file was cut.
+/// Whether the events make sense is for `verify` to say.
 pub fn read(input: impl Read) -> Result<(Trace, bool), FileError> {
     let mut reader = Reader::new(BufReader::new(input));
     let mut header = [0; HEADER.len()];

@@ -30,8 +30,8 @@ pub fn write(trace: &Trace, out: impl Write) -> Result<()> {
 
 /// Writes a trace as it happens.
 ///
-/// Records are collected in memory, where they cost no call to the system and, once it has grown, no allocation; [`Self::flush_if_full`] and
-/// [`Self::flush`] write them. What was flushed can be read even if nothing follows.
+/// Records are collected in memory, where they cost no call to the system and, once it has grown, no allocation;
+/// [`Self::flush_if_full`] and [`Self::flush`] write them. What was flushed can be read even if nothing follows.
 pub struct Writer<W: Write> {
     out: W,
     buffer: Vec<u8>,
@@ -160,8 +160,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A name is its words between slashes. Each is a number, doubled, plus 1 for the last of a name: 0 for a new word, otherwise that of an
-    /// earlier one, counted from 1.
+    /// A name is its words between slashes. Each is a number, doubled, plus 1 for the last of a name: 0 for a new word,
+    /// otherwise that of an earlier one, counted from 1.
     fn name(&mut self, name: &str) {
         let mut words = name.split('/').peekable();
         while let Some(word) = words.next() {

@@ -13,7 +13,8 @@ pub(crate) fn gradient(op: &BatchNorm, at: &mut Backward<'_>) -> Contributions {
     Ok(gradients.into_iter().map(Some).collect())
 }
 
-/// Given statistics make it a chain of elementwise ops, `y = (x - mean) r gamma + beta` with `r = 1 / sqrt(variance + epsilon)`.
+/// Given statistics make it a chain of elementwise ops, `y = (x - mean) r gamma + beta` with
+/// `r = 1 / sqrt(variance + epsilon)`.
 pub(crate) fn gradient_inference(op: &BatchNormInference, at: &mut Backward<'_>) -> Contributions {
     let (gamma, dy) = (at.input(1), at.gradient());
     let shifted = at.single(Unary::AddScalar(op.epsilon), &[at.input(4)])?;

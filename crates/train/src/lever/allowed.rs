@@ -2,8 +2,8 @@
 
 use super::Lever;
 
-/// Which levers a search may use: those that leave the numbers the same, unless they are withheld, and those that change
-/// them where they are allowed by name.
+/// Which levers a search may use: those that leave the numbers the same, unless they are withheld, and those that
+/// change them where they are allowed by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     by_name: Levers,

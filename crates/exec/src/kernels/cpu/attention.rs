@@ -1,4 +1,5 @@
-//! The CPU kernels of attention. The matrix of scores never exists: each thread makes a block of it, uses it and forgets it.
+//! The CPU kernels of attention. The matrix of scores never exists: each thread makes a block of it, uses it and
+//! forgets it.
 //!
 //! Work is cut into blocks of positions of one sequence, all heads of it together, since that is what lies in one
 //! piece in memory. The gradient runs twice over the scores: by blocks of queries for `dq`, then by blocks
@@ -241,7 +242,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The probabilities of a tile, and `scale` times the gradient of its scores. `delta` begins at the tile's first query.
+    /// The probabilities of a tile, and `scale` times the gradient of its scores. `delta` begins at the tile's first
+    /// query.
     fn score_gradient<'s>(
         &self,
         saved: &Saved<'_>,

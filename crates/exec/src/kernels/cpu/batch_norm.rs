@@ -1,7 +1,8 @@
 //! The CPU kernels of batch normalization.
 //!
-//! Statistics are taken in one pass over memory. Blocks of rows make partial statistics, which are combined in their order. Inside a
-//! block, short runs of rows that stay in the first-level cache are summed in float32, and the runs in float64.
+//! Statistics are taken in one pass over memory. Blocks of rows make partial statistics, which are combined in their
+//! order. Inside a block, short runs of rows that stay in the first-level cache are summed in float32, and the runs in
+//! float64.
 
 use super::wide::wide;
 use super::workers::rows_per_piece;

@@ -1,4 +1,5 @@
-//! The CPU kernels of casts. Elements of the same size can be cast in place: the output then holds the bits of the argument.
+//! The CPU kernels of casts. Elements of the same size can be cast in place: the output then holds the bits of the
+//! argument.
 
 use super::elementwise::PIECE;
 use super::{Call, CpuKernel, KernelError};
@@ -74,8 +75,8 @@ fn convert_in_place<Y: Copy + Send>(y: &mut [Y], f: impl Fn(Y) -> Y + Sync) {
     y.par_chunks_mut(PIECE).for_each(|y| y.iter_mut().for_each(|y| *y = f(*y)));
 }
 
-/// A float32 that is rounded to 16 bits as the integer itself would be: digits beyond its precision leave a mark in its last one,
-/// so that nothing is rounded twice.
+/// A float32 that is rounded to 16 bits as the integer itself would be: digits beyond its precision leave a mark in its
+/// last one, so that nothing is rounded twice.
 #[inline]
 fn f32_with_mark(x: i32) -> f32 {
     let size = x.unsigned_abs();

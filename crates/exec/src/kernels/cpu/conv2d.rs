@@ -107,8 +107,8 @@ impl CpuKernel for Conv2dFilterGradient {
     }
 }
 
-/// How a filter gradient is cut into tasks: into parts of the pixels, each with a partial sum, as long as the filter is small;
-/// into blocks of the filter's rows where that does not make enough of them.
+/// How a filter gradient is cut into tasks: into parts of the pixels, each with a partial sum, as long as the filter is
+/// small; into blocks of the filter's rows where that does not make enough of them.
 #[derive(Clone, Copy)]
 struct GradientCut {
     parts: usize,

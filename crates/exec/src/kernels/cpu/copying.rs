@@ -44,7 +44,8 @@ pub(super) trait Movement {
     fn copy<T: Element>(&self, shape: &Shape, x: &[T], y: &mut [T]);
 }
 
-/// Copies by the rule. An output that took the place of its input has as many elements in the same order, so nothing moves.
+/// Copies by the rule. An output that took the place of its input has as many elements in the same order, so nothing
+/// moves.
 pub(super) fn move_elements(movement: &impl Movement, x: &Input, y: &mut Output) {
     if x.replaced_by().is_some() {
         return;

@@ -148,8 +148,8 @@ fn image_of<'a>(x: &'a [f32], geometry: &Geometry, image: usize, c: usize) -> &'
     &x[image * length..][..length]
 }
 
-/// Calls `add` with many products at a time, each given by where its two factors begin. The list is the caller's, so that it is not
-/// cleared for every pixel.
+/// Calls `add` with many products at a time, each given by where its two factors begin. The list is the caller's, so
+/// that it is not cleared for every pixel.
 #[inline(always)]
 fn gathered(
     list: &mut [(usize, usize); PRODUCTS],

@@ -1,7 +1,8 @@
-//! The exponential and its relatives without branches and calls, so that the compiler turns loops over them into vectors.
-//! They are marked for inlining because a call that stays a call spoils that.
+//! The exponential and its relatives without branches and calls, so that the compiler turns loops over them into
+//! vectors. They are marked for inlining because a call that stays a call spoils that.
 //!
-//! Method: the Cephes library's single-precision routines by Stephen Moshier. The tests hold them to a few units in the last place.
+//! Method: the Cephes library's single-precision routines by Stephen Moshier. The tests hold them to a few units in the
+//! last place.
 
 /// Added to a float32 and taken away again, it rounds to an integer, which the lower bits show meanwhile: `1.5 2^23`.
 const ROUNDING: f32 = 12_582_912.0;

@@ -1,7 +1,8 @@
 //! Matrix products, behind views that are checked.
 //!
-//! [`gemm`] runs on the calling thread; kernels that cut their own work call it from their tasks. [`parallel_gemm`] cuts the result
-//! into blocks whose sizes depend on the shapes alone, so its bits are the same for any number of threads.
+//! [`gemm`] runs on the calling thread; kernels that cut their own work call it from their tasks. [`parallel_gemm`]
+//! cuts the result into blocks whose sizes depend on the shapes alone, so its bits are the same for any number of
+//! threads.
 //!
 //! Nothing is allocated, except once a thread the room to pack factors in.
 
@@ -18,7 +19,8 @@ use std::ops::Range;
 
 /// Blocks of a parallel product are not cut below this many multiplications.
 const BLOCK_WORK: usize = 1 << 20;
-/// Blocks of a parallel product are not cut below this many rows or columns; a multiple of the rows and vectors of all tiles.
+/// Blocks of a parallel product are not cut below this many rows or columns; a multiple of the rows and vectors of all
+/// tiles.
 const BLOCK_EDGE: usize = 48;
 
 /// A matrix that is read.

@@ -75,8 +75,8 @@ fn partials(time: Time) -> usize {
     2 * time.examples() * u + u * u + 3 * u
 }
 
-/// What one task of the gradient adds up. The candidate's part of the recurrent kernel is among it, since its gradient is the only one
-/// that cannot be found in `dprojected` afterwards: there it lacks the reset gate.
+/// What one task of the gradient adds up. The candidate's part of the recurrent kernel is among it, since its gradient
+/// is the only one that cannot be found in `dprojected` afterwards: there it lacks the reset gate.
 struct Partials<'a> {
     /// Of the state, `[examples, u]`.
     dstate: &'a mut [f32],
@@ -198,8 +198,8 @@ fn backward(
     }
 }
 
-/// Puts the gradients before activation in the place of the gates, those of the inner product into `dinner`, and leaves in
-/// `dstate` what goes to the step before without passing a gate.
+/// Puts the gradients before activation in the place of the gates, those of the inner product into `dinner`, and leaves
+/// in `dstate` what goes to the step before without passing a gate.
 fn change_gradient(
     gates: &mut [f32],
     inner: &[f32],
@@ -221,7 +221,8 @@ fn change_gradient(
     }
 }
 
-/// Adds to the state's gradient what comes through the recurrent kernel, and to the kernel's gradient the candidate's part.
+/// Adds to the state's gradient what comes through the recurrent kernel, and to the kernel's gradient the candidate's
+/// part.
 fn through_product(
     recurrent: &[f32],
     examples: usize,

@@ -202,8 +202,8 @@ impl Time {
         Self { n: states[0], t: states[1], u: states[2], reverse }
     }
 
-    /// How many examples one task takes through time: few enough that a small batch makes several tasks, and enough that
-    /// their products are worth calling.
+    /// How many examples one task takes through time: few enough that a small batch makes several tasks, and enough
+    /// that their products are worth calling.
     pub(super) fn examples(self) -> usize {
         self.n.div_ceil(4).clamp(8, 16)
     }
@@ -241,8 +241,8 @@ impl Time {
         }
     }
 
-    /// The gradient `[u, gates * u]` of the recurrent kernel for the first `wanted` gates (zeros for the others): the states
-    /// before each step, times the gradients `[n, t, gates * u]` of what the step made of them.
+    /// The gradient `[u, gates * u]` of the recurrent kernel for the first `wanted` gates (zeros for the others): the
+    /// states before each step, times the gradients `[n, t, gates * u]` of what the step made of them.
     pub(super) fn recurrent_gradient(
         self,
         h: &[f32],

@@ -24,7 +24,8 @@ impl<'a> Patches<'a> {
         self.geometry.window[0] * self.geometry.window[1] * self.per_group
     }
 
-    /// A part of one group's matrix. Where the images are the matrix, this is a view of them; else it is made in the buffer.
+    /// A part of one group's matrix. Where the images are the matrix, this is a view of them; else it is made in the
+    /// buffer.
     pub(super) fn part<'b>(
         &self,
         group: usize,
@@ -54,8 +55,8 @@ impl<'a> Patches<'a> {
         }
     }
 
-    /// A run is what lies together both in the image and in the patch: a whole row of the window, unless it is dilated or some
-    /// channels do not take part.
+    /// A run is what lies together both in the image and in the patch: a whole row of the window, unless it is dilated
+    /// or some channels do not take part.
     fn copy_patch(&self, group: usize, [image, y, x]: [usize; 3], columns: Range<usize>, mut to: &mut [f32]) {
         let geometry = &self.geometry;
         let width = geometry.window[1];

@@ -1,8 +1,8 @@
 //! The CPU kernels of reductions and of the maximum's gradient.
 //!
-//! Axes that lie side by side, which is nearly every case, make the tensor a block `[outer, reduced, inner]`: trailing axes have
-//! `inner == 1`, leading axes `outer == 1`, global pooling has neither. The reduced axis is cut into parts whose results are combined in
-//! order. Axes with a gap between them take a path that looks up every element.
+//! Axes that lie side by side, which is nearly every case, make the tensor a block `[outer, reduced, inner]`: trailing
+//! axes have `inner == 1`, leading axes `outer == 1`, global pooling has neither. The reduced axis is cut into parts
+//! whose results are combined in order. Axes with a gap between them take a path that looks up every element.
 
 use super::elementwise::{self, PIECE, Side, by_pieces, combine};
 use super::{Call, CpuKernel, KernelError, Types};

@@ -57,7 +57,8 @@ impl CpuKernel for Resize2dGradient {
     }
 }
 
-/// The old rows or columns that a new one is made of, with their shares. In halves of new pixels times old ones everything is whole.
+/// The old rows or columns that a new one is made of, with their shares. In halves of new pixels times old ones
+/// everything is whole.
 fn sources(
     interpolation: Interpolation,
     output: usize,

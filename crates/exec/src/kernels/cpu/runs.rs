@@ -2,8 +2,8 @@
 
 use plimsoll_graph::Shape;
 
-/// How two operands are read while both are stretched to their common shape. The result is rows of `length` elements; along a row
-/// each operand either advances with the result or stays at one element.
+/// How two operands are read while both are stretched to their common shape. The result is rows of `length` elements;
+/// along a row each operand either advances with the result or stays at one element.
 pub(super) struct Runs<'s> {
     shapes: [&'s Shape; 2],
     /// How many axes count the rows; the others lie within a row.

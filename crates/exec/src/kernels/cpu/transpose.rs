@@ -7,7 +7,8 @@ use plimsoll_graph::Shape;
 use plimsoll_graph::op::Transpose;
 use rayon::prelude::*;
 
-/// So many columns of several rows are copied together, so that what is fetched of the argument for one row serves its neighbours.
+/// So many columns of several rows are copied together, so that what is fetched of the argument for one row serves its
+/// neighbours.
 const BAND: usize = 16;
 
 impl CpuKernel for Transpose {
@@ -18,7 +19,8 @@ impl CpuKernel for Transpose {
 }
 
 impl Movement for Transpose {
-    /// Trailing axes that stay where they are move in one piece; otherwise the elements of a row are gathered one by one.
+    /// Trailing axes that stay where they are move in one piece; otherwise the elements of a row are gathered one by
+    /// one.
     fn copy<T: Element>(&self, shape: &Shape, x: &[T], y: &mut [T]) {
         let rank = shape.rank();
         let staying = (0..rank).rev().take_while(|&axis| self.order[axis] == axis).count();

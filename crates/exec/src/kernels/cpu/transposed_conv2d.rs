@@ -1,7 +1,8 @@
 //! The CPU kernel of transposed convolution.
 //!
-//! Every result pixel gathers what contributes to it, so no two tasks write the same pixel. Pixels whose coordinates leave the
-//! same remainders modulo the strides get contributions from the same window elements; they are worked on together.
+//! Every result pixel gathers what contributes to it, so no two tasks write the same pixel. Pixels whose coordinates
+//! leave the same remainders modulo the strides get contributions from the same window elements; they are worked on
+//! together.
 
 use super::gemm::{Accumulate, Matrix, MatrixMut, gemm, parallel_gemm};
 use super::patches::{is_pointwise, reader};

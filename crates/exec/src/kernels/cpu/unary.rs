@@ -128,8 +128,8 @@ fn normal_distribution(x: f32) -> f32 {
     if z.abs() < ERF_SPLIT { near } else { far }
 }
 
-/// Where the two approximations of the error function meet. Both are minimax polynomials found for float32 by Norbert Juffa;
-/// the tests hold their sum to an absolute error of 2e-7.
+/// Where the two approximations of the error function meet. Both are minimax polynomials found for float32 by Norbert
+/// Juffa; the tests hold their sum to an absolute error of 2e-7.
 const ERF_SPLIT: f32 = 0.927_734_4;
 
 #[inline]

@@ -66,7 +66,8 @@ fn sources(op: &Upsample2d, axis: usize, output: usize, extent: usize) -> impl I
     let (first, second, share) = match op.interpolation {
         Interpolation::Nearest => (output / factor, 0, 0.0),
         Interpolation::Bilinear => {
-            // In halves of new pixels everything is whole: the centre of an old pixel is half an old pixel after its edge.
+            // In halves of new pixels everything is whole: the centre of an old pixel is half an old pixel after its
+            // edge.
             let (position, old) = (2 * output + 1 + factor, 2 * factor);
             let above = position / old;
             (above.saturating_sub(1), above.min(extent - 1), (position % old) as f32 / old as f32)

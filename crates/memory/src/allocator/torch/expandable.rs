@@ -1,7 +1,8 @@
-//! Expandable segments: a pool is one range of addresses, larger than the device, into which memory is mapped page by page.
+//! Expandable segments: a pool is one range of addresses, larger than the device, into which memory is mapped page by
+//! page.
 //!
-//! A page has 2 MiB in the small pool and 20 MiB in the large one. On need, pages that are wholly free are unmapped and mapped elsewhere. A device that
-//! cannot map memory piece by piece gets plain segments, as in PyTorch.
+//! A page has 2 MiB in the small pool and 20 MiB in the large one. On need, pages that are wholly free are unmapped and
+//! mapped elsewhere. A device that cannot map memory piece by piece gets plain segments, as in PyTorch.
 
 use super::{LARGE_SEGMENT, SMALL, SMALL_SEGMENT, Torch};
 use crate::allocator::Regions;
@@ -9,7 +10,8 @@ use crate::allocator::chunks::{Chunk, NONE, State};
 use plimsoll_trace::{Bytes, Offset};
 
 impl Torch {
-    /// The best fit, where a block at the growing end counts as large as it could become: it is kept for those who need that.
+    /// The best fit, where a block at the growing end counts as large as it could become: it is kept for those who need
+    /// that.
     pub(super) fn best_expandable_fit(&self, pool: u8, bytes: u64) -> Option<u32> {
         let reach = |index: u32| {
             let Chunk { bytes, next, .. } = *self.chunks.get(index);
@@ -27,7 +29,8 @@ impl Torch {
         Some(best)
     }
 
-    /// A free block of at least so many bytes, from memory mapped for it; none inside where the device refuses, none at all where it cannot map.
+    /// A free block of at least so many bytes, from memory mapped for it; none inside where the device refuses, none at
+    /// all where it cannot map.
     pub(super) fn expand(&mut self, pool: u8, bytes: u64, regions: &mut dyn Regions) -> Option<Option<u32>> {
         let index = self.room(pool, bytes, regions)?;
         Some(self.fill(index, bytes, regions))
@@ -91,7 +94,8 @@ impl Torch {
         }
     }
 
-    /// Maps pages at the start of a chunk that has none, enough for so many bytes if it has the addresses; gives the free chunk they are in.
+    /// Maps pages at the start of a chunk that has none, enough for so many bytes if it has the addresses; gives the
+    /// free chunk they are in.
     fn map(&mut self, index: u32, bytes: u64, regions: &mut dyn Regions) -> Option<u32> {
         let Chunk { address, bytes: addresses, pool, .. } = *self.chunks.get(index);
         let mapped = bytes.checked_next_multiple_of(page(pool))?.min(addresses);

@@ -1,8 +1,8 @@
 //! The bounds of a search: how low each interval can still lie, and whether what is left has room.
 //!
-//! In: a state in which something was just placed. Out: raised bounds, or the news that there is no way on.
-//! A section is one machine that does a job at a time, a size is how long the job takes, a bound is when it may start, and the capacity is
-//! when all must be done: the rules are those of one-machine scheduling.
+//! In: a state in which something was just placed. Out: raised bounds, or the news that there is no way on. A section
+//! is one machine that does a job at a time, a size is how long the job takes, a bound is when it may start, and the
+//! capacity is when all must be done: the rules are those of one-machine scheduling.
 
 use super::Search;
 
@@ -32,8 +32,8 @@ impl Search {
         ends.fold((usize::MAX, 0), |(first, end), span| (first.min(span.0), end.max(span.1)))
     }
 
-    /// What cannot lie on what is placed must lie on something that is left, and is lifted above what can end first of that. Gives the
-    /// interval that has no room.
+    /// What cannot lie on what is placed must lie on something that is left, and is lifted above what can end first of
+    /// that. Gives the interval that has no room.
     fn lift_unsupported(&mut self, part: &[usize]) -> Result<(), NoRoom> {
         for &index in part.iter() {
             if self.bound[index] == self.offset[index] {
@@ -61,7 +61,8 @@ impl Search {
         Ok(())
     }
 
-    /// Lifts an interval for the reason that was just written down; if it has no room there, that is the reason of the failure.
+    /// Lifts an interval for the reason that was just written down; if it has no room there, that is the reason of the
+    /// failure.
     fn lift(&mut self, index: usize, bound: u64) -> Result<(), NoRoom> {
         if bound.saturating_add(self.size[index]) > self.capacity {
             return Err(NoRoom);

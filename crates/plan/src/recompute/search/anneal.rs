@@ -1,8 +1,8 @@
 //! Annealing: random changes, of which worse ones are kept too, at first often, later seldom.
 //!
-//! It finds what no sequence of single improvements reaches, but needs many more looks than there are gaps: it is for small problems, or for a lot
-//! of effort. Bytes above the budget have a price; it rises while schedules are above the budget and falls while they fit, so that the walk stays
-//! where the best schedules are, along the border.
+//! It finds what no sequence of single improvements reaches, but needs many more looks than there are gaps: it is for
+//! small problems, or for a lot of effort. Bytes above the budget have a price; it rises while schedules are above the
+//! budget and falls while they fit, so that the walk stays where the best schedules are, along the border.
 
 use super::{Change, Found, Searcher, Sums};
 use crate::recompute::schedule::Gap;

@@ -1,13 +1,13 @@
 //! What is found in what the program was doing: keeping more and more, building weights, updating them.
 
 use super::{Finding, Reason};
-use crate::diagnosis::{Balance, Growth};
+use crate::diagnosis::{Balance, Rise};
 use crate::size::print;
 use plimsoll_import::oomlog::{Activity, Dump};
 
 /// In use grows from report to report, or one size of chunk has crowded out everything else.
-pub(super) fn leak(dump: &Dump, balance: &Balance, growth: Option<Growth>) -> Option<Finding> {
-    if let Some(Growth { first, last, reports }) = growth {
+pub(super) fn leak(dump: &Dump, balance: &Balance, growth: Option<Rise>) -> Option<Finding> {
+    if let Some(Rise { first, last, reports }) = growth {
         let text = format!("in use grew from {} to {} over {reports} reports", print(first), print(last));
         return Some(Finding {
             reason: Reason::Leak,

@@ -10,8 +10,9 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Where regions are known, they are the stretches. Otherwise a gap is left out only if it is larger than everything that is used: smaller ones
-    /// are what a layout is looked at for. Blocks that end beyond any address are left to whoever reads the events.
+    /// Where regions are known, they are the stretches. Otherwise a gap is left out only if it is larger than
+    /// everything that is used: smaller ones are what a layout is looked at for. Blocks that end beyond any address are
+    /// left to whoever reads the events.
     pub(super) fn of(trace: &Trace) -> Self {
         let mut regions: Vec<Range<u64>> = (trace.marks.iter())
             .filter_map(|mark| match mark.what {

@@ -1,9 +1,9 @@
-//! The loops around the microkernel, as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), section 4,
-//! and in BLIS.
+//! The loops around the microkernel, as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication"
+//! (2008), section 4, and in BLIS.
 //!
-//! A block of the right factor is packed and stays in the second-level cache or near it. For some rows of the left factor at a time, one
-//! panel of the block after another is held in the first-level cache and multiplied with all of them. All sizes are constants, so sums and
-//! their order depend on shapes alone.
+//! A block of the right factor is packed and stays in the second-level cache or near it. For some rows of the left
+//! factor at a time, one panel of the block after another is held in the first-level cache and multiplied with all of
+//! them. All sizes are constants, so sums and their order depend on shapes alone.
 
 use super::microkernel::{Microkernel, Tile};
 use super::{Accumulate, Matrix, MatrixMut, pack};
@@ -13,7 +13,8 @@ use std::ops::Range;
 const DEPTH: usize = 256;
 /// A right factor is packed for more tiles of rows than this; for fewer, it would hardly be read again.
 const ROW_TILES: usize = 4;
-/// A left factor whose rows are not dense is packed for more tiles of columns than this. A row that is dense is read as it is.
+/// A left factor whose rows are not dense is packed for more tiles of columns than this. A row that is dense is read as
+/// it is.
 const COLUMN_TILES: usize = 4;
 
 /// Where the panels of a factor are: packed, or in the matrix itself.

@@ -1,7 +1,7 @@
 //! The innermost loops: a few rows times a few columns, with all sums in registers, compiled for each instruction set.
 //!
-//! An element of a tile is a sum in the order of the depth, whatever the tile's extents. So the extents of tiles do not change bits, and
-//! instruction sets with a fused multiply-add all give the same.
+//! An element of a tile is a sum in the order of the depth, whatever the tile's extents. So the extents of tiles do not
+//! change bits, and instruction sets with a fused multiply-add all give the same.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as x86;

@@ -1,7 +1,8 @@
 //! Packing: factors are copied into panels, which tiles read from the first element to the last.
 //!
-//! A panel has the rows of a left factor, or the columns of a right factor, that a tile reads at every step of the depth, one step after
-//! another. Where a factor ends within a panel, the rest of the panel is anything: what tiles compute from it, they do not write.
+//! A panel has the rows of a left factor, or the columns of a right factor, that a tile reads at every step of the
+//! depth, one step after another. Where a factor ends within a panel, the rest of the panel is anything: what tiles
+//! compute from it, they do not write.
 
 use super::Matrix;
 use std::cell::RefCell;
@@ -48,7 +49,8 @@ pub(super) fn pack<const COLUMNS: usize>(from: Matrix<'_>, to: &mut [f32]) {
     }
 }
 
-/// All panels of a matrix whose columns are neighbours. Rows are read one after another, which is what memory is fast at.
+/// All panels of a matrix whose columns are neighbours. Rows are read one after another, which is what memory is fast
+/// at.
 fn copy<const COLUMNS: usize>(from: Matrix<'_>, steps: &mut [[f32; COLUMNS]]) {
     let whole = from.columns / COLUMNS;
     let rest = from.columns % COLUMNS;

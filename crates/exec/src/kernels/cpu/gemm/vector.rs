@@ -6,8 +6,8 @@ use std::arch::x86_64 as x86;
 /// Some floats that one instruction works on.
 ///
 /// # Safety
-/// All methods are unsafe, as they need a processor that has the instructions. Those that take an address need as many elements
-/// behind it as the vector has lanes, or `count`, which is less.
+/// All methods are unsafe, as they need a processor that has the instructions. Those that take an address need as many
+/// elements behind it as the vector has lanes, or `count`, which is less.
 pub(super) trait Vector: Copy {
     const LANES: usize;
 

@@ -1,5 +1,6 @@
-//! A step in parts: the gradients of smaller batches are added up and applied at once, so that no sample is lost and the step is the
-//! same as a whole one, except for rounding. (Where samples of a batch see each other, as with batch normalization, it is not.)
+//! A step in parts: the gradients of smaller batches are added up and applied at once, so that no sample is lost and
+//! the step is the same as a whole one, except for rounding. (Where samples of a batch see each other, as with batch
+//! normalization, it is not.)
 
 use crate::engine::{self, Batch, Engine, Loaded, Measured, Number, Scalars};
 use crate::{JobError, Scores};
@@ -7,7 +8,8 @@ use plimsoll_exec::{ProgramId, StepError};
 use plimsoll_graph::ValueId;
 use plimsoll_train::{ApplyingGraph, Gate, accumulators};
 
-/// How far the step numbers that dropout's masks depend on are apart in the parts of a step, so that not all drop the same.
+/// How far the step numbers that dropout's masks depend on are apart in the parts of a step, so that not all drop the
+/// same.
 const STEP_STRIDE: i32 = 1 << 20;
 
 /// An applying graph that an executor has loaded.
@@ -65,7 +67,7 @@ fn apply(
 }
 
 /// The most parts a batch is cut into: beyond it a step takes so long that a smaller batch is meant.
-pub const MOST_PARTS: usize = 4096;
+pub const MOST_MICRO_BATCHES: usize = 4096;
 
 /// So many parts whose sizes differ by one at most, larger ones first.
 pub(crate) fn sizes(total: usize, count: usize) -> Vec<usize> {
