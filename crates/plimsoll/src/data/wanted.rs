@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// What a graph wants of a data set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// What is written for each sample, in the order of [`Wanted::values`].
+    /// What is written for each sample, in the order of the values they are written to.
     pub slots: Vec<Slot>,
     /// How many samples are written at once.
     pub batch: usize,
