@@ -12,6 +12,7 @@ mod machine_paths;
 mod markers;
 mod named_paths;
 mod op_tables;
+mod prose_width;
 mod rust_source;
 mod tree;
 mod unsafe_code;
@@ -50,6 +51,13 @@ fn paths_in_documents_exist() {
     };
     let exists = |path: &str| root().join(path).exists() || files.iter().any(|file| ends(file, path));
     expect_none(documents.into_iter().flat_map(|path| named_paths::check(path, &read(path), exists)));
+}
+
+#[test]
+fn prose_wraps() {
+    let files = files();
+    let written = files.iter().filter(|file| file.path.ends_with(".rs") || file.path.ends_with(".md"));
+    expect_none(written.flat_map(|file| prose_width::check(&file.path, &file.text)));
 }
 
 #[test]
