@@ -1,7 +1,7 @@
 //! The reference interpreter and the gradient graphs against what TensorFlow computes.
 //!
 //! `golden/ops.json` holds the cases; `golden/ORIGIN.md` says where they come from. Kernels are compared with the
-//! reference elsewhere.
+//! reference elsewhere. `golden/special.json` holds what TensorFlow makes of NaN and the infinities.
 
 use plimsoll_exec::reference::{self, Tensor};
 use plimsoll_graph::op::{Binary, Reduce, Reduction};
@@ -59,6 +59,28 @@ fn update() {
             compare(&format!("{kind:?}, step {}", number + 1), &state[0], &tensor(after));
         }
     }
+}
+
+#[test]
+fn special_numbers() {
+    let golden: Value = serde_json::from_str(include_str!("golden/special.json")).unwrap();
+    for case in list(&golden["cases"]) {
+        let kind: OpKind = serde_json::from_value(case["op"].clone()).unwrap();
+        let inputs: Vec<Tensor> = list(&case["inputs"]).iter().map(special_tensor).collect();
+        let found = reference::run(&kind, &inputs.iter().collect::<Vec<_>>()).remove(0);
+        let wanted = special_tensor(&case["output"]);
+        assert_eq!(found.tensor, wanted.tensor, "{kind:?}");
+        for (element, (f, w)) in found.data.iter().zip(&wanted.data).enumerate() {
+            let same = f == w || f.is_nan() && w.is_nan() || (f - w).abs() <= TOLERANCE;
+            assert!(same, "{kind:?}: element {element} is {f}, but {w} in TensorFlow");
+        }
+    }
+}
+
+/// A tensor whose numbers may be strings, such as "nan".
+fn special_tensor(value: &Value) -> Tensor {
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap());
+    Tensor::new(tensor_type(value), list(&value["values"]).iter().map(number).collect())
 }
 
 fn check_cases(name: &str) {

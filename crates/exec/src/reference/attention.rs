@@ -12,7 +12,9 @@ impl Meaning for Attention {
         let y = indices(&Shape::from([n, t, h, e])).map(|index| {
             let [image, query, head, column] = index[..] else { unreachable!("four axes") };
             let probabilities = probabilities(self, q, k, mask, [image, query, head]);
-            (0..s).map(|key| probabilities[key] * v.at([image, key, head, column])).sum()
+            // What is masked has no part, not even in a NaN.
+            let seen = (0..s).filter(|key| probabilities[*key] != 0.0);
+            seen.map(|key| probabilities[key] * v.at([image, key, head, column])).sum()
         });
         let log_sum = indices(&Shape::from([n, h, t])).map(|index| {
             let [image, head, query] = index[..] else { unreachable!("three axes") };
@@ -36,8 +38,8 @@ impl Meaning for AttentionGradient {
             let p = probabilities(&self.0, q, k, mask, [image, query, head]);
             let dy = |column| dy.at([image, query, head, column]);
             let dp = |key| (0..e).map(|column| dy(column) * v.at([image, key, head, column])).sum::<f64>();
-            let mean: f64 = (0..s).map(|key| p[key] * dp(key)).sum();
-            for (key, p) in p.into_iter().enumerate() {
+            let mean: f64 = (0..s).filter(|key| p[*key] != 0.0).map(|key| p[key] * dp(key)).sum();
+            for (key, p) in p.into_iter().enumerate().filter(|(_, p)| *p != 0.0) {
                 let dscore = f64::from(self.0.scale) * p * (dp(key) - mean);
                 let at = flat(v.shape(), &[image, key, head, 0]);
                 (0..e).for_each(|column| dv[at + column] += p * dy(column));

@@ -20,8 +20,8 @@ fn apply(op: Binary, a: f64, b: f64) -> f64 {
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
         Binary::Divide => a / b,
-        Binary::Maximum => a.max(b),
-        Binary::Minimum => a.min(b),
+        Binary::Maximum => larger(a, b),
+        Binary::Minimum => smaller(a, b),
         Binary::GreaterEqual => f64::from(a >= b),
         Binary::Less => f64::from(a < b),
     }
@@ -40,4 +40,14 @@ fn own_index(shape: &Shape, index: &[usize]) -> Vec<usize> {
         .zip(&index[skipped..])
         .map(|(&extent, &i)| if extent == 1 { 0 } else { i })
         .collect()
+}
+
+/// The larger number; as in TensorFlow, what is compared with a NaN is a NaN.
+pub(super) fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+/// The smaller number, or NaN.
+pub(super) fn smaller(a: f64, b: f64) -> f64 {
+    -larger(-a, -b)
 }

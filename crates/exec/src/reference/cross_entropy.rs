@@ -57,10 +57,13 @@ fn rows<'t>(
 
 fn loss(op: &CrossEntropy, p: &[f64], t: &[f64]) -> f64 {
     let minus_sum = |logs: &[f64]| -logs.iter().zip(t).map(|(log, t)| t * log).sum::<f64>();
+    // The other classes of a label have no part in the loss, not even where their logarithm is infinite.
+    let minus_label = |logs: &[f64]| -logs.iter().zip(t).find(|(_, t)| **t == 1.0).expect("a label").0;
     match (op.targets, op.from_logits) {
-        (Targets::Sparse | Targets::Categorical, true) => minus_sum(&log_softmax(p)),
+        (Targets::Sparse, true) => minus_label(&log_softmax(p)),
+        (Targets::Categorical, true) => minus_sum(&log_softmax(p)),
         (Targets::Sparse, false) => {
-            minus_sum(&log_softmax(&p.iter().map(|p| clipped(*p).ln()).collect::<Vec<_>>()))
+            minus_label(&log_softmax(&p.iter().map(|p| clipped(*p).ln()).collect::<Vec<_>>()))
         }
         (Targets::Categorical, false) => {
             let sum: f64 = p.iter().sum();
@@ -87,13 +90,12 @@ fn slope(op: &CrossEntropy, p: &[f64], t: &[f64]) -> Vec<f64> {
         (Targets::Sparse | Targets::Categorical, true) => of_logits(p),
         (Targets::Sparse, false) => {
             let logs: Vec<f64> = p.iter().map(|p| clipped(*p).ln()).collect();
-            of_logits(&logs).iter().zip(p).map(|(d, p)| d * clip_slope(*p) / clipped(*p)).collect()
+            of_logits(&logs).iter().zip(p).map(|(d, p)| d * log_slope(*p)).collect()
         }
         (Targets::Categorical, false) => {
             let sum: f64 = p.iter().sum();
             let shares: Vec<f64> = p.iter().map(|p| p / sum).collect();
-            let dshare: Vec<f64> =
-                shares.iter().zip(t).map(|(share, t)| -t * clip_slope(*share) / clipped(*share)).collect();
+            let dshare: Vec<f64> = shares.iter().zip(t).map(|(share, t)| -t * log_slope(*share)).collect();
             let common: f64 = dshare.iter().zip(&shares).map(|(d, share)| d * share).sum();
             dshare.iter().map(|d| (d - common) / sum).collect()
         }
@@ -101,7 +103,8 @@ fn slope(op: &CrossEntropy, p: &[f64], t: &[f64]) -> Vec<f64> {
             let count = p.len() as f64;
             let one = |p: f64, t: f64| match from_logits {
                 true => 1.0 / (1.0 + (-p).exp()) - t,
-                false => clip_slope(p) * ((1.0 - t) / (1.0 - clipped(p)) - t / clipped(p)),
+                false if is_inside(p) => (1.0 - t) / (1.0 - p) - t / p,
+                false => 0.0,
             };
             p.iter().zip(t).map(|(p, t)| one(*p, *t) / count).collect()
         }
@@ -116,8 +119,13 @@ fn clipped(p: f64) -> f64 {
     p.clamp(LOW, HIGH)
 }
 
-fn clip_slope(p: f64) -> f64 {
-    f64::from((LOW..=HIGH).contains(&p))
+/// The derivative of `ln(clipped(p))`: 0 where p is clipped, and where it is NaN.
+fn log_slope(p: f64) -> f64 {
+    if is_inside(p) { 1.0 / p } else { 0.0 }
+}
+
+fn is_inside(p: f64) -> bool {
+    (LOW..=HIGH).contains(&p)
 }
 
 /// Nothing where no element is a number.

@@ -73,7 +73,9 @@ impl Meaning for GruGradient {
                 }
                 for unit in 0..u {
                     dstate[unit] += (0..3 * u).map(|j| dp[j] * recurrent.at([unit, j])).sum::<f64>();
-                    (0..3 * u).for_each(|j| drecurrent[unit * 3 * u + j] += before(unit) * dp[j]);
+                    if previous.is_some() {
+                        (0..3 * u).for_each(|j| drecurrent[unit * 3 * u + j] += before(unit) * dp[j]);
+                    }
                 }
                 (0..3 * u).for_each(|j| dbias[j] += dp[j]);
             }

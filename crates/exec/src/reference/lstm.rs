@@ -71,7 +71,9 @@ impl Meaning for LstmGradient {
                 }
                 for unit in 0..u {
                     dh_state[unit] = (0..4 * u).map(|j| dsums[j] * recurrent.at([unit, j])).sum();
-                    (0..4 * u).for_each(|j| drecurrent[unit * 4 * u + j] += before(h, unit) * dsums[j]);
+                    if previous.is_some() {
+                        (0..4 * u).for_each(|j| drecurrent[unit * 4 * u + j] += before(h, unit) * dsums[j]);
+                    }
                 }
                 let start = flat(gates.shape(), &[example, position, 0]);
                 dprojected[start..][..4 * u].copy_from_slice(&dsums);
@@ -91,9 +93,11 @@ pub(super) fn is_seen(mask: Option<&Tensor>, example: usize, position: usize) ->
     mask.is_none_or(|mask| mask.at([example, position]) != 0.0)
 }
 
-/// One column of the product of a state with the recurrent kernel.
+/// One column of the product of a state with the recurrent kernel. Zeros, which is what a state begins as, are not
+/// multiplied: 0 times NaN would be NaN.
 pub(super) fn product(state: &[f64], recurrent: &Tensor, column: usize) -> f64 {
-    state.iter().enumerate().map(|(unit, h)| h * recurrent.at([unit, column])).sum()
+    let units = state.iter().enumerate().filter(|(_, h)| **h != 0.0);
+    units.map(|(unit, h)| h * recurrent.at([unit, column])).sum()
 }
 
 pub(super) fn sigmoid(x: f64) -> f64 {

@@ -1,5 +1,6 @@
 //! Reductions, from their definitions.
 
+use super::binary::larger;
 use super::tensor::{flat, indices};
 use super::{Meaning, Tensor};
 use plimsoll_graph::Shape;
@@ -16,7 +17,7 @@ impl Meaning for Reduce {
             match self.reduction {
                 Reduction::Sum => y[group] += x,
                 Reduction::Mean => y[group] += x / count,
-                Reduction::Max => y[group] = y[group].max(*x),
+                Reduction::Max => y[group] = larger(y[group], *x),
             }
         }
         vec![y]

@@ -43,7 +43,10 @@ fn for_each_share(
                 for channel in 0..c {
                     let old = ((image * h + iy) * w + ix) * c + channel;
                     let new = ((image * rows + oy) * columns + ox) * c + channel;
-                    visit(old, new, row_share * column_share);
+                    // What has no share is not looked at: it may be NaN.
+                    if row_share * column_share != 0.0 {
+                        visit(old, new, row_share * column_share);
+                    }
                 }
             }
         }

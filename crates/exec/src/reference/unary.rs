@@ -1,5 +1,6 @@
 //! Elementwise functions of one number and their gradients, from their definitions.
 
+use super::binary::{larger, smaller};
 use super::{Meaning, Tensor};
 use plimsoll_graph::op::{Saved, Unary, UnaryGradient};
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
@@ -24,10 +25,10 @@ impl Meaning for UnaryGradient {
 
 fn function(op: Unary, x: f64) -> f64 {
     match op {
-        Unary::Relu => x.max(0.0),
+        Unary::Relu => larger(x, 0.0),
         Unary::Relu6 => x.clamp(0.0, 6.0),
-        Unary::LeakyRelu(slope) => x.max(0.0) + f64::from(slope) * x.min(0.0),
-        Unary::Elu(alpha) => x.max(0.0) + f64::from(alpha) * (x.min(0.0).exp() - 1.0),
+        Unary::LeakyRelu(slope) => larger(x, 0.0) + f64::from(slope) * smaller(x, 0.0),
+        Unary::Elu(alpha) => larger(x, 0.0) + f64::from(alpha) * (smaller(x, 0.0).exp() - 1.0),
         Unary::Sigmoid => sigmoid(x),
         Unary::HardSigmoid => (x + 3.0).clamp(0.0, 6.0) / 6.0,
         Unary::Tanh => x.tanh(),
@@ -35,7 +36,7 @@ fn function(op: Unary, x: f64) -> f64 {
         Unary::HardSwish => x * (x + 3.0).clamp(0.0, 6.0) / 6.0,
         Unary::Gelu => x * normal_distribution(x),
         Unary::GeluTanh => 0.5 * x * (1.0 + gelu_argument(x).tanh()),
-        Unary::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        Unary::Softplus => larger(x, 0.0) + (-x.abs()).exp().ln_1p(),
         Unary::Exp => x.exp(),
         Unary::Log => x.ln(),
         Unary::Sqrt => x.sqrt(),
@@ -45,7 +46,7 @@ fn function(op: Unary, x: f64) -> f64 {
         Unary::Negate => -x,
         Unary::AddScalar(c) => x + f64::from(c),
         Unary::MultiplyScalar(c) => x * f64::from(c),
-        Unary::MaximumScalar(c) => x.max(f64::from(c)),
+        Unary::MaximumScalar(c) => larger(x, f64::from(c)),
         Unary::PowerScalar(c) => x.powf(f64::from(c)),
         Unary::Huber(delta) => match f64::from(delta) {
             delta if x.abs() <= delta => x.powi(2) / 2.0,
@@ -59,7 +60,8 @@ fn slope_at_input(op: Unary, x: f64) -> f64 {
         Unary::LeakyRelu(slope) => step(x) + (1.0 - step(x)) * f64::from(slope),
         Unary::HardSigmoid => step(3.0 - x.abs()) / 6.0,
         Unary::Swish => sigmoid(x) + x * sigmoid(x) * sigmoid(-x),
-        Unary::HardSwish => f64::from(x >= 3.0) + step(3.0 - x.abs()) * (x / 3.0 + 0.5),
+        Unary::HardSwish if x.abs() >= 3.0 => step(x),
+        Unary::HardSwish => x / 3.0 + 0.5,
         Unary::Gelu => normal_distribution(x) + x * (-x * x / 2.0).exp() / (2.0 * PI).sqrt(),
         Unary::GeluTanh => {
             let argument_slope = (2.0 / PI).sqrt() * (1.0 + 3.0 * 0.044715 * x.powi(2));
@@ -68,7 +70,8 @@ fn slope_at_input(op: Unary, x: f64) -> f64 {
         }
         Unary::Log => 1.0 / x,
         Unary::Square => 2.0 * x,
-        Unary::Abs => step(x) - step(-x),
+        Unary::Abs if x == 0.0 => 0.0,
+        Unary::Abs => x.signum(),
         Unary::MaximumScalar(c) => f64::from(x >= f64::from(c)),
         Unary::PowerScalar(c) => f64::from(c) * x.powf(f64::from(c) - 1.0),
         Unary::Huber(delta) => x.clamp(-f64::from(delta), f64::from(delta)),
@@ -81,7 +84,8 @@ fn slope_at_output(op: Unary, y: f64) -> f64 {
         Unary::Relu => step(y),
         Unary::Relu6 => step(y) * step(6.0 - y),
         // alpha e^x = y + alpha
-        Unary::Elu(alpha) => step(y) + (1.0 - step(y)) * (y + f64::from(alpha)),
+        Unary::Elu(_) if y > 0.0 => 1.0,
+        Unary::Elu(alpha) => y + f64::from(alpha),
         Unary::Sigmoid => y * (1.0 - y),
         Unary::Tanh => 1.0 - y.powi(2),
         // The sigmoid of x, said by y.

@@ -14,17 +14,24 @@ pub struct Case {
     inputs: Vec<Tensor>,
     /// The largest difference between kernel and reference, relative to the largest element (at least 1).
     tolerance: f64,
+    /// The input that has no gradient by definition, though the result depends on it.
+    constant: Option<usize>,
 }
 
 impl Case {
     /// An op on given inputs, with the tolerance that suits most float32 kernels.
     pub fn new(kind: impl Into<OpKind>, inputs: impl Into<Vec<Tensor>>) -> Self {
-        Self { kind: kind.into(), inputs: inputs.into(), tolerance: 1e-5 }
+        Self { kind: kind.into(), inputs: inputs.into(), tolerance: 1e-5, constant: None }
     }
 
     /// The same with another tolerance for the kernel.
     pub fn tolerance(self, tolerance: f64) -> Self {
         Self { tolerance, ..self }
+    }
+
+    /// The same with an input that has no gradient by definition, though the result depends on it: targets.
+    pub fn constant(self, input: usize) -> Self {
+        Self { constant: Some(input), ..self }
     }
 
     /// Both checks.
@@ -36,6 +43,11 @@ impl Case {
     /// The kernel gives what the reference gives: with poisoned outputs and scratch, in place wherever it says it can,
     /// and the same bits with one thread and with three.
     pub fn check_kernel(&self) {
+        self.check_finite();
+        self.check_special();
+    }
+
+    fn check_finite(&self) {
         let references: Vec<&Tensor> = self.inputs.iter().collect();
         let wanted = reference::run(&self.kind, &references);
         let plain = run_kernel(&self.kind, &self.inputs, None, 1);
@@ -51,6 +63,33 @@ impl Case {
             if bytes(from) == bytes(to) {
                 let in_place = run_kernel(&self.kind, &self.inputs, Some((input, output)), 2);
                 assert_eq!(in_place, plain, "{:?}: in place {input} -> {output}", self.kind);
+            }
+        }
+    }
+
+    /// A NaN or an infinity among the inputs gives NaNs and infinities where the reference has them.
+    fn check_special(&self) {
+        if self.inputs.iter().any(|input| input.data.len() > SPECIAL_AT_MOST) {
+            return;
+        }
+        // What a gradient op is given belongs together, except for the gradient that comes from above.
+        let from_above = match self.kind.name() {
+            "unary_gradient" => None,
+            "lstm_gradient" | "gru_gradient" => Some(4),
+            "attention_gradient" => Some(5),
+            name => name.ends_with("_gradient").then(|| self.inputs.len() - 1),
+        };
+        let inputs = self.inputs.iter().enumerate();
+        let inputs = inputs.filter(|(index, _)| from_above.is_none_or(|from_above| from_above == *index));
+        for (input, element) in inputs.flat_map(special_places) {
+            for special in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                let mut inputs = self.inputs.clone();
+                inputs[input].data[element] = special;
+                let references: Vec<&Tensor> = inputs.iter().collect();
+                let wanted = reference::run(&self.kind, &references);
+                let found = run_kernel(&self.kind, &inputs, None, 2);
+                let case = Self { inputs, kind: self.kind.clone(), ..*self };
+                case.compare(&format!("input {input}[{element}] = {special}: kernel"), &found, &wanted);
             }
         }
     }
@@ -86,8 +125,13 @@ impl Case {
         plimsoll_graph::verify(&graph).unwrap();
         let contents = reference::interpret(&graph, &given);
         for (&id, gradient) in wanted.iter().zip(gradients) {
-            let Some(gradient) = gradient else { continue };
-            let exact = &contents[gradient.index()].data;
+            if self.constant.is_some_and(|constant| ids[constant] == id) {
+                assert!(gradient.is_none(), "{:?}: a gradient of what is constant", self.kind);
+                continue;
+            }
+            // No gradient says that the loss does not depend on this input: the numeric one must be 0.
+            let zeros = || vec![0.0; given[&id].data.len()];
+            let exact = gradient.map_or_else(zeros, |gradient| contents[gradient.index()].data.clone());
             let largest = exact.iter().fold(1.0f64, |max, g| max.max(g.abs()));
             for element in sampled(exact.len()) {
                 let numeric = central_difference(&forward, &given, loss, id, element);
@@ -103,20 +147,46 @@ impl Case {
         }
     }
 
+    /// Whether the kernel multiplies zeros that stand for nothing, as TensorFlow's do: those of a padding, of what is
+    /// masked, of the state before the first step. 0 times NaN is NaN.
+    fn multiplies_zeros(&self) -> bool {
+        let special = self.inputs.iter().flat_map(|input| &input.data).any(|x| !x.is_finite());
+        let may = ["conv2d", "transposed_conv2d", "attention", "lstm", "gru"];
+        special && may.contains(&self.kind.name().trim_end_matches("_gradient").trim_end_matches("_filter"))
+    }
+
     fn compare(&self, what: &str, found: &[Tensor], wanted: &[Tensor]) {
         for (index, (found, wanted)) in found.iter().zip(wanted).enumerate() {
             assert_eq!(found.tensor, wanted.tensor);
-            let largest = wanted.data.iter().fold(1.0f64, |max, x| max.max(x.abs()));
+            let finite = wanted.data.iter().filter(|x| x.is_finite());
+            let largest = finite.fold(1.0f64, |max, x| max.max(x.abs()));
             for (element, (f, w)) in found.data.iter().zip(&wanted.data).enumerate() {
-                let error = (f - w).abs() / largest;
+                let agree = match w.is_finite() {
+                    true => {
+                        (f - w).abs() / largest <= self.tolerance || self.multiplies_zeros() && f.is_nan()
+                    }
+                    // The order of additions decides between infinity and NaN.
+                    false => !f.is_finite(),
+                };
                 let kind = &self.kind;
-                assert!(
-                    error <= self.tolerance,
-                    "{what} {kind:?}: output {index}[{element}] is {f}, not {w}"
-                );
+                assert!(agree, "{what} {kind:?}: output {index}[{element}] is {f}, not {w}");
             }
         }
     }
+}
+
+/// Cases with larger inputs are about blocks and threads, not about numbers.
+const SPECIAL_AT_MOST: usize = 4000;
+
+/// Where special numbers are put: at the beginning, in the middle and at the end of each float input.
+fn special_places((input, tensor): (usize, &Tensor)) -> Vec<(usize, usize)> {
+    if tensor.tensor.element == ElementType::I32 || tensor.data.is_empty() {
+        return Vec::new();
+    }
+    let last = tensor.data.len() - 1;
+    let mut elements = vec![0, last / 2, last];
+    elements.dedup();
+    elements.into_iter().map(|element| (input, element)).collect()
 }
 
 /// Float32 numbers in [-1, 1), the same for the same seed.

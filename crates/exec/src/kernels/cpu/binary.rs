@@ -1,6 +1,6 @@
 //! The CPU kernel of elementwise functions of two numbers.
 
-use super::elementwise::{Side, by_pieces, combine};
+use super::elementwise::{Side, by_pieces, combine, larger};
 use super::runs::{Runs, segments};
 use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::op::Binary;
@@ -14,8 +14,8 @@ impl CpuKernel for Binary {
             Binary::Subtract => apply(call, |a, b| a - b),
             Binary::Multiply => apply(call, |a, b| a * b),
             Binary::Divide => apply(call, |a, b| a / b),
-            Binary::Maximum => apply(call, f32::max),
-            Binary::Minimum => apply(call, f32::min),
+            Binary::Maximum => apply(call, larger),
+            Binary::Minimum => apply(call, |a, b| -larger(-a, -b)),
             Binary::GreaterEqual => apply(call, |a, b| f32::from(a >= b)),
             Binary::Less => apply(call, |a, b| f32::from(a < b)),
         }

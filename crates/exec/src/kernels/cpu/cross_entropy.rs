@@ -173,7 +173,7 @@ fn softmax_gradient(z: Side<'_>, dz: &mut [f32], weight: f32) {
 fn sparse_gradient(p: Side<'_>, dp: &mut [f32], label: usize, dloss: f32) {
     let share = dloss / sum(p.elements(dp), clipped);
     let right = p.elements(dp)[label];
-    combine(dp, p, Side::Same(share), |p, share| if is_inside(p) { share } else { 0.0 });
+    combine(dp, p, Side::Same(share), |p, share| share * f32::from(is_inside(p)));
     if is_inside(right) {
         dp[label] -= dloss / right;
     }
@@ -193,7 +193,8 @@ fn binary_gradient(from_logits: bool, p: Side<'_>, dp: &mut [f32], t: &[f32], dl
         true => combine(dp, p, Side::Run(t), |z, t| share * (sigmoid(z) - t)),
         false => combine(dp, p, Side::Run(t), |p, t| match is_inside(p) {
             true => share * ((1.0 - t) / (1.0 - p) - t / p),
-            false => 0.0,
+            // 0, or NaN.
+            false => share * 0.0,
         }),
     }
 }

@@ -105,6 +105,12 @@ pub(super) fn largest(run: &[f32]) -> f32 {
     fold(run, f32::NEG_INFINITY, f32::max, f32::max)
 }
 
+/// The larger number; as in TensorFlow, what is compared with a NaN is a NaN.
+#[inline]
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
 /// Takes up every element with `step`, in lanes that `join` brings together at the end.
 pub(super) fn fold(
     run: &[f32],

@@ -39,7 +39,9 @@ impl CpuKernel for Reduce {
                     y.iter_mut().for_each(|y| *y *= scale);
                 }
             }
-            Reduction::Max => reduce(shape, &self.axes, x, y, call.scratch, f32::NEG_INFINITY, f32::max),
+            Reduction::Max => {
+                reduce(shape, &self.axes, x, y, call.scratch, f32::NEG_INFINITY, elementwise::larger)
+            }
         }
         Ok(())
     }
@@ -55,7 +57,7 @@ impl CpuKernel for Reduce {
 impl CpuKernel for ReduceMaxGradient {
     const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-    /// Equal maxima share the gradient, so they are counted first.
+    /// Equal maxima share the gradient, so they are counted first. A NaN equals nothing: nobody shares it, and all get NaN.
     fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
         let ([x, y, dy], [dx]) = (call.inputs, call.outputs) else {
             unreachable!("the shape rule has checked the inputs")
@@ -85,7 +87,7 @@ impl CpuKernel for ReduceMaxGradient {
                 });
                 dx.par_iter_mut().with_min_len(PIECE).enumerate().for_each(|(position, dx)| {
                     let group = gap.group(position);
-                    *dx = if *dx == y[group] { shares[group] } else { 0.0 };
+                    *dx = f32::from(*dx == y[group]) * shares[group];
                 });
             }
         }
@@ -106,7 +108,7 @@ fn share_among_maxima(x: &mut [f32], shares: &mut [f32], y: &[f32], dy: &[f32]) 
     shares.iter_mut().zip(dy).for_each(|(share, dy)| *share = dy / *share);
     for row in x.chunks_exact_mut(y.len()) {
         row.iter_mut().zip(y).zip(shares.iter()).for_each(|((x, y), share)| {
-            *x = if x == y { *share } else { 0.0 };
+            *x = f32::from(x == y) * *share;
         });
     }
 }

@@ -20,7 +20,8 @@ impl CpuKernel for Unary {
 
     fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
         match *self {
-            Unary::Relu => map(call, |x| x.max(0.0)),
+            // Written so that a NaN stays one.
+            Unary::Relu => map(call, |x| if x <= 0.0 { 0.0 } else { x }),
             Unary::Relu6 => map(call, |x| x.clamp(0.0, 6.0)),
             Unary::LeakyRelu(slope) => map(call, |x| if x > 0.0 { x } else { slope * x }),
             Unary::Elu(alpha) => map(call, |x| if x > 0.0 { x } else { alpha * x.exp_m1() }),
@@ -41,7 +42,7 @@ impl CpuKernel for Unary {
             Unary::Negate => map(call, |x| -x),
             Unary::AddScalar(c) => map(call, |x| x + c),
             Unary::MultiplyScalar(c) => map(call, |x| c * x),
-            Unary::MaximumScalar(c) => map(call, |x| x.max(c)),
+            Unary::MaximumScalar(c) => map(call, |x| if x <= c { c } else { x }),
             Unary::PowerScalar(c) => map(call, |x| x.powf(c)),
             Unary::Huber(delta) => map(call, |x| {
                 let near = x.abs().min(delta);
@@ -57,12 +58,13 @@ impl CpuKernel for UnaryGradient {
     /// The first operand is what [`Unary::saved`] says: `x` or `y`.
     fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
         match self.0 {
-            Unary::Relu => map_pair(call, |y, dy| if y > 0.0 { dy } else { 0.0 }),
-            Unary::Relu6 => map_pair(call, |y, dy| if y > 0.0 && y < 6.0 { dy } else { 0.0 }),
+            // A slope of 0 times NaN is NaN: what went wrong above shows below.
+            Unary::Relu => map_pair(call, |y, dy| dy * f32::from(y > 0.0)),
+            Unary::Relu6 => map_pair(call, |y, dy| dy * f32::from(y > 0.0 && y < 6.0)),
             Unary::LeakyRelu(slope) => map_pair(call, |x, dy| if x > 0.0 { dy } else { slope * dy }),
             Unary::Elu(alpha) => map_pair(call, |y, dy| if y > 0.0 { dy } else { dy * (y + alpha) }),
             Unary::Sigmoid => map_pair(call, |y, dy| dy * y * (1.0 - y)),
-            Unary::HardSigmoid => map_pair(call, |x, dy| if x.abs() < 3.0 { dy / 6.0 } else { 0.0 }),
+            Unary::HardSigmoid => map_pair(call, |x, dy| dy / 6.0 * f32::from(x.abs() < 3.0)),
             Unary::Tanh => map_pair(call, |y, dy| dy * (1.0 - y) * (1.0 + y)),
             Unary::Swish => map_pair(call, |x, dy| {
                 let s = sigmoid(x);
@@ -80,11 +82,11 @@ impl CpuKernel for UnaryGradient {
             Unary::Sqrt => map_pair(call, |y, dy| 0.5 * dy / y),
             Unary::Rsqrt => map_pair(call, |y, dy| -0.5 * dy * y * y * y),
             Unary::Square => map_pair(call, |x, dy| 2.0 * x * dy),
-            Unary::Abs => map_pair(call, |x, dy| if x == 0.0 { 0.0 } else { dy * x.signum() }),
+            Unary::Abs => map_pair(call, |x, dy| dy * if x == 0.0 { 0.0 } else { x.signum() }),
             Unary::Negate => map_pair(call, |_, dy| -dy),
             Unary::AddScalar(_) => map_pair(call, |_, dy| dy),
             Unary::MultiplyScalar(c) => map_pair(call, |_, dy| c * dy),
-            Unary::MaximumScalar(c) => map_pair(call, |x, dy| if x >= c { dy } else { 0.0 }),
+            Unary::MaximumScalar(c) => map_pair(call, |x, dy| dy * f32::from(x >= c)),
             Unary::PowerScalar(c) => map_pair(call, |x, dy| dy * c * x.powf(c - 1.0)),
             Unary::Huber(delta) => map_pair(call, |x, dy| dy * x.clamp(-delta, delta)),
         }
