@@ -9,6 +9,12 @@ pub(crate) enum Request {
     Help,
     /// These parts, in this order.
     Check(Vec<Part>),
+    /// The licences of dependencies.
+    Licences,
+    /// The known holes of dependencies.
+    Advisories,
+    /// Other systems.
+    Targets,
 }
 
 /// Reads the arguments after the program's name. An error has its `hint:` on a line of its own.
@@ -19,6 +25,9 @@ pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Request, 
         return Ok(Request::Help);
     }
     match words.as_slice() {
+        ["licences"] => Ok(Request::Licences),
+        ["advisories"] => Ok(Request::Advisories),
+        ["targets"] => Ok(Request::Targets),
         ["check"] => Ok(Request::Check(Part::ALL.to_vec())),
         ["check", "--only"] => Err(format!("--only needs a part\nhint: {}", known_parts())),
         ["check", "--only", name] => Ok(Request::Check(vec![part(name)?])),
@@ -50,9 +59,10 @@ mod tests {
     #[test]
     fn good_lines_are_understood() {
         let cases = [
-            ("check", Request::Check(vec![Part::Fmt, Part::Clippy, Part::Test, Part::Doc])),
+            ("check", Request::Check(Part::ALL.to_vec())),
             ("check --only fmt", Request::Check(vec![Part::Fmt])),
             ("check --only doc", Request::Check(vec![Part::Doc])),
+            ("licences", Request::Licences),
             ("--help", Request::Help),
             ("check -h", Request::Help),
         ];

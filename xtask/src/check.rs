@@ -18,7 +18,7 @@ pub(crate) fn run(parts: &[Part]) -> ExitCode {
         println!("{outcome}");
     }
     for part in &parts[outcomes.len()..] {
-        println!("{:<8} not run", part.name());
+        println!("{:<10} not run", part.name());
     }
     if failed.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
@@ -27,38 +27,49 @@ pub(crate) fn run(parts: &[Part]) -> ExitCode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Part {
     Fmt,
+    Licences,
+    Advisories,
     Clippy,
     Test,
     Doc,
+    Targets,
 }
 
 impl Part {
     /// The parts in the order they run: those that fail fast stand first.
-    pub(crate) const ALL: [Part; 4] = [Part::Fmt, Part::Clippy, Part::Test, Part::Doc];
+    pub(crate) const ALL: [Part; 7] =
+        [Part::Fmt, Part::Licences, Part::Advisories, Part::Clippy, Part::Test, Part::Doc, Part::Targets];
 
     /// The word that follows `--only`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Fmt => "fmt",
+            Part::Licences => "licences",
+            Part::Advisories => "advisories",
             Part::Clippy => "clippy",
             Part::Test => "test",
             Part::Doc => "doc",
+            Part::Targets => "targets",
         }
     }
 
     fn invocations(self, nextest: bool) -> Vec<Invocation> {
         match self {
+            Part::Licences => vec![Invocation::new("xtask licences")],
+            Part::Advisories => vec![Invocation::new("xtask advisories")],
+            Part::Targets => vec![Invocation::new("xtask targets")],
             Part::Fmt => vec![Invocation::new("fmt --all --check")],
-            Part::Clippy => vec![Invocation::new("clippy --workspace --all-targets -- -D warnings")],
+            Part::Clippy => vec![Invocation::new("clippy --locked --workspace --all-targets -- -D warnings")],
             // nextest runs tests of different crates at the same time, but no documentation tests.
             Part::Test if nextest => vec![
-                Invocation::new("nextest run --workspace"),
-                Invocation::new("test --workspace --doc"),
+                Invocation::new("nextest run --locked --workspace"),
+                Invocation::new("test --locked --workspace --doc"),
                 Invocation::model_check(),
             ],
-            Part::Test => vec![Invocation::new("test --workspace"), Invocation::model_check()],
+            Part::Test => vec![Invocation::new("test --locked --workspace"), Invocation::model_check()],
             Part::Doc => vec![
-                Invocation::new("doc --workspace --no-deps").with_variable("RUSTDOCFLAGS", "-D warnings"),
+                Invocation::new("doc --locked --workspace --no-deps")
+                    .with_variable("RUSTDOCFLAGS", "-D warnings"),
             ],
         }
     }
@@ -81,8 +92,10 @@ impl Invocation {
     /// All orders of threads, tried by loom. Its own target folder keeps other builds from being done again for its
     /// flags.
     fn model_check() -> Self {
-        Self::new("test --package plimsoll-memory --test shared_loom --release --target-dir target/loom")
-            .with_variable("RUSTFLAGS", "--cfg loom")
+        Self::new(
+            "test --locked --package plimsoll-memory --test shared_loom --release --target-dir target/loom",
+        )
+        .with_variable("RUSTFLAGS", "--cfg loom")
     }
 
     fn with_variable(self, name: &'static str, value: &'static str) -> Self {
@@ -134,7 +147,7 @@ struct Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.failed.is_some() { "FAILED" } else { "ok" };
-        write!(f, "{:<8} {verdict:<7} {:>7.1} s", self.part.name(), self.elapsed.as_secs_f64())
+        write!(f, "{:<10} {verdict:<7} {:>7.1} s", self.part.name(), self.elapsed.as_secs_f64())
     }
 }
 
@@ -163,7 +176,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    const MODEL_CHECK: &str = "RUSTFLAGS=\"--cfg loom\" cargo test --package plimsoll-memory --test shared_loom --release --target-dir target/loom";
+    const MODEL_CHECK: &str = "RUSTFLAGS=\"--cfg loom\" cargo test --locked --package plimsoll-memory --test shared_loom --release --target-dir target/loom";
 
     /// The commands that run, and the one that fails, where those that contain `fails` do.
     fn run_where(nextest: bool, fails: &str) -> (Vec<String>, Option<String>) {
@@ -180,10 +193,13 @@ mod tests {
     fn every_part_runs_in_order() {
         let expected = [
             "cargo fmt --all --check",
-            "cargo clippy --workspace --all-targets -- -D warnings",
-            "cargo test --workspace",
+            "cargo xtask licences",
+            "cargo xtask advisories",
+            "cargo clippy --locked --workspace --all-targets -- -D warnings",
+            "cargo test --locked --workspace",
             MODEL_CHECK,
-            "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps",
+            "RUSTDOCFLAGS=\"-D warnings\" cargo doc --locked --workspace --no-deps",
+            "cargo xtask targets",
         ];
         assert_eq!(run_where(false, "nothing"), (expected.map(str::to_owned).to_vec(), None));
     }
@@ -191,15 +207,16 @@ mod tests {
     #[test]
     fn nextest_leaves_documentation_tests_to_cargo() {
         let (ran, failed) = run_where(true, "nothing");
-        let expected = ["cargo nextest run --workspace", "cargo test --workspace --doc", MODEL_CHECK];
-        assert_eq!(ran[2..5], expected);
-        assert_eq!((ran.len(), failed), (6, None));
+        let expected =
+            ["cargo nextest run --locked --workspace", "cargo test --locked --workspace --doc", MODEL_CHECK];
+        assert_eq!(ran[4..7], expected);
+        assert_eq!((ran.len(), failed), (9, None));
     }
 
     #[test]
     fn the_first_failure_ends_the_check() {
         let (ran, failed) = run_where(true, "nextest");
-        assert_eq!(ran.len(), 3);
-        assert_eq!(failed.as_deref(), Some("cargo nextest run --workspace"));
+        assert_eq!(ran.len(), 5);
+        assert_eq!(failed.as_deref(), Some("cargo nextest run --locked --workspace"));
     }
 }

@@ -16,6 +16,7 @@ mod prose_width;
 mod rust_source;
 mod tree;
 mod unsafe_code;
+mod unused_dependencies;
 
 use tree::{File, files, root};
 
@@ -29,6 +30,22 @@ fn crates_use_only_what_the_design_allows() {
     let members = crate_order::members(&read("Cargo.toml"));
     let manifests = members.iter().map(|member| format!("{}/Cargo.toml", member.path));
     expect_none(manifests.flat_map(|path| crate_order::check_dependencies(&path, &read(&path))));
+}
+
+#[test]
+fn dependencies_are_used() {
+    let members = crate_order::members(&read("Cargo.toml"));
+    let manifests: Vec<String> =
+        members.iter().map(|member| read(&format!("{}/Cargo.toml", member.path))).collect();
+    expect_none(unused_dependencies::check_root(&read("Cargo.toml"), &manifests).into_iter());
+    expect_none(members.iter().zip(&manifests).flat_map(|(member, manifest)| {
+        let folder = format!("{}/", member.path);
+        let sources: Vec<String> = rust_files()
+            .filter(|file| file.path.starts_with(&folder))
+            .map(|file| file.text.clone())
+            .collect();
+        unused_dependencies::check(&format!("{folder}Cargo.toml"), manifest, &sources.join("\n"))
+    }));
 }
 
 #[test]

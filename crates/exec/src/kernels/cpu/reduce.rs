@@ -57,7 +57,7 @@ impl CpuKernel for Reduce {
 impl CpuKernel for ReduceMaxGradient {
     const IN_PLACE: &[(usize, usize)] = &[(0, 0)];
 
-    /// Equal maxima share the gradient, so they are counted first. A NaN equals nothing: nobody shares it, and all get NaN.
+    /// Equal maxima share the gradient, so they are counted first. A NaN equals nothing: nobody shares it, all get NaN.
     fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
         let ([x, y, dy], [dx]) = (call.inputs, call.outputs) else {
             unreachable!("the shape rule has checked the inputs")
