@@ -31,14 +31,25 @@ pub(crate) enum Part {
     Advisories,
     Clippy,
     Test,
+    Audit,
+    Fuzz,
     Doc,
     Targets,
 }
 
 impl Part {
     /// The parts in the order they run: those that fail fast stand first.
-    pub(crate) const ALL: [Part; 7] =
-        [Part::Fmt, Part::Licences, Part::Advisories, Part::Clippy, Part::Test, Part::Doc, Part::Targets];
+    pub(crate) const ALL: [Part; 9] = [
+        Part::Fmt,
+        Part::Licences,
+        Part::Advisories,
+        Part::Clippy,
+        Part::Test,
+        Part::Audit,
+        Part::Fuzz,
+        Part::Doc,
+        Part::Targets,
+    ];
 
     /// The word that follows `--only`.
     pub(crate) fn name(self) -> &'static str {
@@ -48,6 +59,8 @@ impl Part {
             Part::Advisories => "advisories",
             Part::Clippy => "clippy",
             Part::Test => "test",
+            Part::Audit => "audit",
+            Part::Fuzz => "fuzz",
             Part::Doc => "doc",
             Part::Targets => "targets",
         }
@@ -57,6 +70,8 @@ impl Part {
         match self {
             Part::Licences => vec![Invocation::new("xtask licences")],
             Part::Advisories => vec![Invocation::new("xtask advisories")],
+            Part::Audit => vec![Invocation::new("xtask audit --short")],
+            Part::Fuzz => vec![Invocation::new("xtask fuzz --short")],
             Part::Targets => vec![Invocation::new("xtask targets")],
             Part::Fmt => vec![Invocation::new("fmt --all --check")],
             Part::Clippy => vec![Invocation::new("clippy --locked --workspace --all-targets -- -D warnings")],
@@ -198,6 +213,8 @@ mod tests {
             "cargo clippy --locked --workspace --all-targets -- -D warnings",
             "cargo test --locked --workspace",
             MODEL_CHECK,
+            "cargo xtask audit --short",
+            "cargo xtask fuzz --short",
             "RUSTDOCFLAGS=\"-D warnings\" cargo doc --locked --workspace --no-deps",
             "cargo xtask targets",
         ];
@@ -210,7 +227,7 @@ mod tests {
         let expected =
             ["cargo nextest run --locked --workspace", "cargo test --locked --workspace --doc", MODEL_CHECK];
         assert_eq!(ran[4..7], expected);
-        assert_eq!((ran.len(), failed), (9, None));
+        assert_eq!((ran.len(), failed), (11, None));
     }
 
     #[test]
