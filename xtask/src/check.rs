@@ -1,5 +1,6 @@
 //! The parts of the check: which commands they are, and how they run one after the other.
 
+use crate::skips;
 use std::fmt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -19,6 +20,9 @@ pub(crate) fn run(parts: &[Part]) -> ExitCode {
     }
     for part in &parts[outcomes.len()..] {
         println!("{:<10} not run", part.name());
+    }
+    if parts.contains(&Part::Test) {
+        skips::list().iter().for_each(|skip| println!("{skip}"));
     }
     if failed.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -7,6 +7,7 @@ mod check;
 mod fuzz;
 mod licences;
 mod program;
+mod skips;
 mod targets;
 
 use arguments::Request;

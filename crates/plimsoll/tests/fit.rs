@@ -7,6 +7,9 @@ use plimsoll::model::zoo;
 use plimsoll::train::Optimizer;
 use plimsoll::{Allowed, Bytes, Job, JobError, Lever, PlanFile, Prepared, Run, Trainer, fit, largest_batch};
 
+/// Per cent of what a plain plan takes beside what must be there: less than this does not fit every model.
+const TIGHT: u64 = 45;
+
 fn job(model: &str, batch: usize, optimizer: &str) -> Job {
     let optimizer = Optimizer::parse(optimizer).unwrap();
     Job { optimizer, ..Job::new(zoo::find(model).unwrap(), batch).on_threads(2) }
@@ -49,11 +52,12 @@ fn what_is_computed_again_is_the_same_to_the_bit() {
         "lstm@16",
         "vgg16@32",
     ];
+    let mut tight = 0;
     for model in models {
         let job = job(model, 4, "adam");
         let plain = job.prepare().unwrap();
         let (losses, weights) = train(&plain, 2);
-        for percent in [80, 60, 45] {
+        for percent in [80, 60, TIGHT] {
             let budget = between(&plain, percent);
             match fit(&job, budget, Allowed::EXACT.without(Lever::Accumulate)) {
                 Ok(found) => {
@@ -61,12 +65,17 @@ fn what_is_computed_again_is_the_same_to_the_bit() {
                     let (again, again_weights) = train(&found.prepared, 2);
                     assert_eq!(again, losses, "{model} {percent}");
                     assert_eq!(again_weights, weights, "{model} {percent}");
+                    tight += u32::from(percent == TIGHT);
                 }
-                Err(JobError::OverBudget(over)) => assert!(over.least <= over.peak, "{model} {percent}"),
+                // Refused is what the floor rules out, and what is tight.
+                Err(JobError::OverBudget(over)) if over.least > budget || percent == TIGHT => {
+                    assert!(over.peak > budget, "{model} {percent}");
+                }
                 Err(other) => panic!("{model} {percent}: {other}"),
             }
         }
     }
+    assert!(tight >= 3, "only {tight} models fit {TIGHT} %");
 }
 
 #[test]
@@ -161,7 +170,12 @@ fn the_largest_batch_fits_and_the_next_does_not() {
     let budget = Bytes::mib(24);
     let found = largest_batch(&job, budget, 0.2).unwrap();
     let batch = found.prepared.job.batch;
-    assert!(found.prepared.peak() <= budget && found.extra_time() <= 0.21 && batch > 1, "{batch}");
+    assert!(found.prepared.peak() <= budget && found.extra_time() <= 0.2 && batch > 1, "{batch}");
+    match fit(&Job { batch: batch + 1, ..job.clone() }, budget, Allowed::EXACT) {
+        Ok(next) => assert!(next.extra_time() > 0.2, "{} samples fit as well", batch + 1),
+        Err(JobError::OverBudget(_)) => {}
+        Err(other) => panic!("{other}"),
+    }
     let without = largest_batch(&job, budget, 0.0).unwrap();
     assert!(without.prepared.job.batch < batch);
 }

@@ -18,7 +18,10 @@ const MIB: u64 = 1 << 20;
 #[test]
 fn pages_do_what_they_promise_in_a_browser() {
     let Some(python) = python() else {
-        println!("skipped: no browser; crates/report/tests/browser/install.sh installs what it takes");
+        // `cargo xtask check` says it again at its end, where somebody sees it.
+        println!(
+            "SKIPPED: pages were not opened in a browser; crates/report/tests/browser/install.sh installs one"
+        );
         return;
     };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");

@@ -21,35 +21,69 @@ fn quantile(errors: &[f64], share: f64) -> f64 {
     sizes[((sizes.len() as f64 * share).ceil() as usize).clamp(1, sizes.len()) - 1]
 }
 
+/// What the documentation says, on one line.
+fn documented() -> String {
+    include_str!("../../../../docs/tensorflow.md").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The documentation has this sentence, whose figures were computed just now.
+fn expect_documented(sentence: &str) {
+    assert!(documented().contains(sentence), "docs/tensorflow.md does not say: {sentence}");
+}
+
+/// The smallest and the largest error, each as a size.
+fn worst(errors: &[f64]) -> (f64, f64) {
+    let extreme = |sign: f64| errors.iter().map(|error| error * sign).fold(0.0, f64::max);
+    (extreme(-1.0), extreme(1.0))
+}
+
 #[test]
 fn float32_in_graph_mode() {
     let rows: Vec<Row> = measured::table().into_iter().filter(Row::is_plain).collect();
     assert!(rows.len() >= 40, "the table has lost rows");
     let errors = errors(&rows);
-    let (median, nine_tenths) = (quantile(&errors, 0.5), quantile(&errors, 0.9));
-    assert!(median <= 3.0, "median {median:.1} %");
-    assert!(nine_tenths <= 8.0, "9 of 10 within {nine_tenths:.1} %");
     for (row, error) in rows.iter().zip(&errors) {
         assert!(*error >= -5.0, "{} is {error:.1} % off", row.name());
     }
+    let (low, high) = worst(&errors);
+    expect_documented(&format!(
+        "On the {} measured float32 configurations in graph mode the predicted live peak has a median error of {:.1} %; \
+         nine of ten are within {:.1} %, the worst are {low:.1} % too low and {high:.1} % too high; {} are too low, \
+         none by more than 5 %.",
+        rows.len(),
+        quantile(&errors, 0.5),
+        quantile(&errors, 0.9),
+        errors.iter().filter(|error| **error < 0.0).count(),
+    ));
 }
 
 #[test]
 fn other_modes_and_precisions() {
     let rows: Vec<Row> = measured::table().into_iter().filter(|row| !row.is_plain()).collect();
     assert!(rows.len() >= 20, "the table has lost rows");
-    let median = quantile(&errors(&rows), 0.5);
-    assert!(median <= 6.0, "median {median:.1} %");
+    let errors = errors(&rows);
+    let (low, high) = worst(&errors);
+    expect_documented(&format!(
+        "Other modes and precisions ({} rows): median {:.1} %, from {low:.1} % too low to {high:.1} % too high.",
+        rows.len(),
+        quantile(&errors, 0.5),
+    ));
 }
 
 #[test]
 fn smallest_limits() {
-    for row in measured::thresholds() {
+    let error = |row: &Row| {
         let limit = row.predict().smallest_limit(true).expect("some limit is enough").0 as f64;
         let measured = (row.number("threshold_mb") << 20) as f64;
-        let error = (limit / measured - 1.0) * 100.0;
-        assert!(error.abs() <= 10.0, "{} needs {error:.1} % more", row.name());
-    }
+        (limit / measured - 1.0) * 100.0
+    };
+    let errors: Vec<f64> = measured::thresholds().iter().map(error).collect();
+    let (low, high) = worst(&errors);
+    expect_documented(&format!(
+        "Smallest limits are within {:.1} % of the {} that were measured.",
+        low.max(high),
+        ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][errors.len()],
+    ));
 }
 
 /// A step of a small network in full: the order of figures is what makes a prediction useful.
