@@ -37,7 +37,7 @@ fn dependencies_are_used() {
     let members = crate_order::members(&read("Cargo.toml"));
     let manifests: Vec<String> =
         members.iter().map(|member| read(&format!("{}/Cargo.toml", member.path))).collect();
-    expect_none(unused_dependencies::check_root(&read("Cargo.toml"), &manifests).into_iter());
+    expect_none(unused_dependencies::check_root(&read("Cargo.toml"), &manifests));
     expect_none(members.iter().zip(&manifests).flat_map(|(member, manifest)| {
         let folder = format!("{}/", member.path);
         let sources: Vec<String> = rust_files()
