@@ -1,6 +1,7 @@
 //! `plimsoll calibrate`: measures the machine, shows what each class of ops costs, and keeps it.
 
 use crate::failure::Failure;
+use crate::output;
 use crate::table::Table;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -47,17 +48,16 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     let profile = measured.map_err(|refused| Failure::problem(refused.to_string(), Some(refused.hint())))?;
     let path = cache.store(&profile).map_err(unwritable)?;
-    match arguments.json {
-        true => println!("{:#}", as_json(&profile, &path)),
-        false => println!("{}\n\nwrote {}", as_text(&profile), path.display()),
-    }
+    output::report(arguments.json, &as_json(&profile, &path), || {
+        format!("{}\n\nwrote {}", as_text(&profile), path.display())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A bar on a terminal, a line elsewhere.
 fn progress(threads: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
-        eprintln!("measuring with {threads} threads");
+        output::tell(format!("measuring with {threads} threads"));
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("measuring {bar:40} {pos}/{len} ops, {eta} left");

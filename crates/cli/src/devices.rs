@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::notes;
+use crate::output;
 use crate::size::size;
 use crate::table::Table;
 use clap::Args;
@@ -30,10 +31,7 @@ pub struct Devices {
 pub fn run(arguments: &Devices) -> Result<ExitCode, Failure> {
     let (memory, split) = (arguments.memory, arguments.split.clone());
     let report = DevicesReport::of(&DeviceRequest { memory, split, ..DeviceRequest::default() })?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => println!("{}", as_text(&report)),
-    }
+    output::report(arguments.json, &report, || as_text(&report))?;
     notes::tell(&report.notes);
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::notes;
+use crate::output::{self, Channel};
 use crate::step::optimizer;
 use crate::table::Table;
 use crate::wording;
@@ -10,11 +11,11 @@ use plimsoll::findings::{ChunkFindings, Findings, ModelFindings, Squeezed};
 use plimsoll::import::evidence::{self, EvidenceError};
 use plimsoll::import::oomlog::Log;
 use plimsoll::report::diagnosis::{html, json, text};
+use plimsoll::state::input_file;
 use plimsoll::train::Optimizer;
 use plimsoll::{Bytes, Job, JobRequest, OpenedJob};
 use serde_json::{Value, json};
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `plimsoll diagnose`
@@ -35,7 +36,7 @@ pub struct Diagnose {
     /// The optimizer of that model
     #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
     pub optimizer: Optimizer,
-    /// Write a page with the map of the pool, self-contained
+    /// Write a page with the map of the pool, self-contained; - for standard output
     #[arg(short, long, value_name = "FILE.html")]
     pub output: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -48,18 +49,17 @@ const PRINTED: usize = 5;
 
 /// Runs the command.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
+    let channel = Channel::beside(&[arguments.output.as_deref()], arguments.json)?;
     let job = arguments.job()?;
     let found = Findings::of(read(&arguments.file)?, job.as_ref())?.worded(wording::ask, wording::hint);
     if let Some(path) = &arguments.output {
         let page = html::print(&format!("Out of memory: {}", arguments.file), &found.diagnoses);
-        std::fs::write(path, page)
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display()), None))?;
-        eprintln!("wrote {}", path.display());
+        output::file(path, page.as_bytes())?;
+        if channel == Channel::Output {
+            output::tell(format!("wrote {}", path.display()));
+        }
     }
-    match arguments.json {
-        true => println!("{:#}", as_json(&found)),
-        false => println!("{}", as_text(&found)),
-    }
+    channel.report(arguments.json, &as_json(&found), || as_text(&found))?;
     Ok(ExitCode::from(u8::from(found.is_hopeless())))
 }
 
@@ -77,18 +77,16 @@ impl Diagnose {
 fn read(path: &str) -> Result<Log, Failure> {
     let name = if path == "-" { "standard input" } else { path };
     let failed = |error: EvidenceError| Failure::usage(format!("{name}: {error}"), None);
-    let log = match path {
-        "-" => evidence::read(std::io::stdin().lock()).map_err(failed)?,
-        _ => evidence::read(File::open(path).map_err(|error| failed(error.into()))?).map_err(failed)?,
-    };
+    let file = input_file::open(Path::new(path)).map_err(|error| failed(error.into()))?;
+    let log = evidence::read(file).map_err(failed)?;
     if let Some(broken) = &log.broken {
-        eprintln!("note: the input ends early: {broken}");
+        output::note(format!("the input ends early: {broken}"));
     }
     if log.dumps.is_empty() {
         return Err(nothing_found(name, &log));
     }
     if let Some(reason) = &log.unread {
-        eprintln!("note: evidence of this program is left out: {reason}");
+        output::note(format!("evidence of this program is left out: {reason}"));
     }
     Ok(log)
 }

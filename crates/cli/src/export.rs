@@ -3,12 +3,13 @@
 mod tensorflow;
 
 use crate::failure::Failure;
+use crate::output::{self, Channel};
 use crate::recording::recording;
 use clap::{Args, ValueEnum};
 use plimsoll::report::export::{csv, perfetto, tensorboard};
 use plimsoll::trace::{Trace, file, text};
-use std::fs::File;
-use std::io::{BufWriter, Result as IoResult, Write};
+use serde::Serialize;
+use std::io::{IsTerminal, Result as IoResult, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,13 +24,17 @@ pub struct Export {
     /// What is written
     #[arg(long, value_name = "FORM", value_enum)]
     pub to: ExportForm,
-    /// Where it is written; - for standard output; a folder, for tensorboard
+    /// Where it is written; - for standard output; for tensorboard a folder, which is made if it is missing
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Print one JSON object about what was written
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What other tools read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ExportForm {
     /// JSON for ui.perfetto.dev and chrome://tracing: counters by role, a slice for each buffer
     Perfetto,
@@ -49,50 +54,82 @@ pub enum ExportForm {
 /// The event file in a folder that is given to TensorBoard.
 const EVENT_FILE: &str = "events.out.tfevents.0.plimsoll";
 
+/// What was written.
+#[derive(Serialize)]
+struct Written {
+    path: PathBuf,
+    form: ExportForm,
+    /// Of a trace; a script has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps_left_out: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
 /// Runs the command.
 pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
-    if arguments.to == ExportForm::Tensorflow {
-        return run_plan(arguments);
-    }
-    let trace = recording(&arguments.input)?.trace;
-    let path = target(arguments);
-    let failed = |error| Failure::usage(format!("cannot write {}: {error}", path.display()), None);
-    let left_out = if path == Path::new("-") {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        write(&trace, arguments.to, &mut out).and_then(|left_out| out.flush().map(|()| left_out))
-    } else {
-        let file = File::create(&path).map_err(failed)?;
-        let mut out = BufWriter::new(file);
-        write(&trace, arguments.to, &mut out).and_then(|left_out| out.flush().map(|()| left_out))
+    let channel = Channel::beside(&[Some(&arguments.output)], arguments.json)?;
+    let written = match arguments.to {
+        ExportForm::Tensorflow => write_script(arguments)?,
+        _ => write_trace(arguments)?,
     };
-    let left_out = left_out.map_err(failed)?;
-    if left_out > 0 {
-        eprintln!("note: {left_out} steps that are the same as earlier ones are left out");
+    match (arguments.json, channel) {
+        (true, _) => output::json(&written)?,
+        // Whoever has it on standard output knows.
+        (false, Channel::Beside) => {}
+        (false, Channel::Output) => output::tell(as_text(&written)),
     }
-    tell(arguments, &path, &trace);
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_plan(arguments: &Export) -> Result<ExitCode, Failure> {
+fn write_script(arguments: &Export) -> Result<Written, Failure> {
     let script = tensorflow::script_of(Path::new(&arguments.input))?;
-    let path = &arguments.output;
-    if path == Path::new("-") {
-        print!("{script}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    std::fs::write(path, script)
-        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display()), None))?;
-    eprintln!("wrote {0}\nhint: python {0}", path.display());
-    Ok(ExitCode::SUCCESS)
+    let path = arguments.output.clone();
+    output::file(&path, script.as_bytes())?;
+    let hint = Some(format!("python {}", path.display()));
+    Ok(Written { path, form: arguments.to, events: None, steps_left_out: None, hint })
 }
 
-/// The file that is written.
-fn target(arguments: &Export) -> PathBuf {
-    let output = &arguments.output;
-    match arguments.to {
-        ExportForm::Tensorboard if output.is_dir() => output.join(EVENT_FILE),
-        _ => output.clone(),
+fn write_trace(arguments: &Export) -> Result<Written, Failure> {
+    let form = arguments.to;
+    refuse_terminal(arguments)?;
+    let trace = recording(&arguments.input)?.trace;
+    let path = target(arguments)?;
+    let left_out = output::fill(&path, |out| write(&trace, form, out))?;
+    if left_out > 0 {
+        output::note(format!("{left_out} steps that are the same as earlier ones are left out"));
     }
+    let (hint, events, steps_left_out) = (hint(form, &path), Some(trace.events.len()), Some(left_out));
+    Ok(Written { path, form, events, steps_left_out, hint })
+}
+
+/// A terminal shows no bytes, and obeys some.
+fn refuse_terminal(arguments: &Export) -> Result<(), Failure> {
+    let binary = matches!(arguments.to, ExportForm::Binary | ExportForm::Tensorboard);
+    match binary && arguments.output == Path::new("-") && std::io::stdout().is_terminal() {
+        true => {
+            let hint = "name a file, or send it to another program".to_string();
+            Err(Failure::usage("this form is no text, and standard output is a terminal", Some(hint)))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The file that is written. TensorBoard opens folders, and finds files by their names.
+fn target(arguments: &Export) -> Result<PathBuf, Failure> {
+    let path = &arguments.output;
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let is_file = arguments.to != ExportForm::Tensorboard || path == Path::new("-");
+    if is_file || name.contains(tensorboard::NAME) && !path.is_dir() {
+        return Ok(path.clone());
+    }
+    std::fs::create_dir_all(path).map_err(|error| {
+        let message = format!("cannot make the folder {}: {error}", path.display());
+        Failure::usage(message, Some("TensorBoard opens folders: name one".to_string()))
+    })?;
+    Ok(path.join(EVENT_FILE))
 }
 
 /// Writes one form; gives how many repetitions of steps were left out.
@@ -107,22 +144,20 @@ fn write(trace: &Trace, form: ExportForm, out: &mut impl Write) -> IoResult<usiz
     }
 }
 
-/// Says on stderr what was written and how it is looked at.
-fn tell(arguments: &Export, path: &Path, trace: &Trace) {
-    if path == Path::new("-") {
-        return;
-    }
-    eprintln!("wrote {} ({} events)", path.display(), trace.events.len());
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    match arguments.to {
-        ExportForm::Perfetto => eprintln!("hint: open it in https://ui.perfetto.dev or chrome://tracing"),
-        ExportForm::Tensorboard if !name.contains(tensorboard::NAME) => {
-            eprintln!("warning: TensorBoard finds only files whose name contains `{}`", tensorboard::NAME);
-        }
+/// How it is looked at.
+fn hint(form: ExportForm, path: &Path) -> Option<String> {
+    match form {
+        ExportForm::Perfetto => Some("open it in https://ui.perfetto.dev or chrome://tracing".to_string()),
         ExportForm::Tensorboard => {
             let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-            eprintln!("hint: tensorboard --logdir {}", folder.display());
+            Some(format!("tensorboard --logdir {}", folder.display()))
         }
-        ExportForm::Csv | ExportForm::Text | ExportForm::Binary | ExportForm::Tensorflow => {}
+        ExportForm::Csv | ExportForm::Text | ExportForm::Binary | ExportForm::Tensorflow => None,
     }
+}
+
+fn as_text(written: &Written) -> String {
+    let events = written.events.map(|events| format!(" ({events} events)")).unwrap_or_default();
+    let hint = written.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    format!("wrote {}{events}{hint}", written.path.display())
 }

@@ -1,9 +1,11 @@
 //! How a command fails: what is wrong, evidence, a hint, and an exit code.
 
+use crate::output;
 use crate::table::Table;
 use crate::wording;
 use plimsoll::memory::{DeviceError, Reservation, Share};
 use plimsoll::model::zoo::ZooError;
+use plimsoll::report::visible;
 use plimsoll::reports::FailureReport;
 use plimsoll::specification::SpecificationError;
 use plimsoll::trace::evidence::{Evidence, Holder, RefusedBy};
@@ -32,6 +34,17 @@ impl Failure {
         Self { report: Box::new(report), evidence: String::new(), code: 2 }
     }
 
+    /// Arguments that the parser refuses, told as `error: ...` and, some lines below, perhaps a hint.
+    pub fn of_usage(text: &str) -> Self {
+        let error = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let hint = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("hint: ").or(line.trim().strip_prefix("tip: ")));
+        let usage = text.lines().skip_while(|line| !line.starts_with("Usage:")).take(1);
+        let usage = usage.map(str::to_string).collect::<Vec<_>>().join("\n");
+        Self { evidence: usage, ..Self::usage(error, hint.map(str::to_string)) }
+    }
+
     /// A problem that was found.
     pub fn problem(message: impl Into<String>, hint: Option<String>) -> Self {
         Self { code: 1, ..Self::usage(message, hint) }
@@ -41,13 +54,14 @@ impl Failure {
     /// a line for `plimsoll diagnose` comes first.
     pub fn report(self, json: bool) -> ExitCode {
         if json {
-            println!("{:#}", self.as_json());
+            // Whoever wants JSON and cannot have it still gets the exit code.
+            let _ = output::json(&self.as_json());
         }
         let evidence = self.report.evidence.as_ref().filter(|_| !std::io::stderr().is_terminal());
         if let Some(evidence) = evidence {
-            eprintln!("evidence: {}", evidence.print());
+            output::tell(format!("evidence: {}", output::visible_json(&evidence.print())));
         }
-        eprint!("{}", self.text());
+        output::tell(self.text().trim_end_matches('\n'));
         ExitCode::from(self.code)
     }
 
@@ -59,12 +73,12 @@ impl Failure {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("error: {}\n", self.report.error);
+        let mut text = format!("error: {}\n", visible::line(&self.report.error));
         if !self.evidence.is_empty() {
             text += &format!("\n{}\n", self.evidence);
         }
         if let Some(hint) = &self.report.hint {
-            text += &format!("hint: {hint}\n");
+            text += &format!("hint: {}\n", visible::line(hint));
         }
         text
     }

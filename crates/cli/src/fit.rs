@@ -4,6 +4,7 @@ mod tensorflow;
 
 use crate::failure::Failure;
 use crate::foreign::{Foreign, Framework};
+use crate::output::Channel;
 use crate::step::Step;
 use crate::table::Table;
 use crate::{chart, notes, wording};
@@ -39,7 +40,7 @@ pub struct Fit {
     /// Who shall run the step instead of Plimsoll.
     #[command(flatten)]
     pub foreign: Foreign,
-    /// Where the plan is written [default: the model's name with .plan.json]
+    /// Where the plan is written; - for standard output [default: the model's name with .plan.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -50,12 +51,10 @@ pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments);
     }
+    let channel = Channel::beside(&[arguments.output.as_deref()], arguments.step.json)?;
     let report = arguments.request()?.run()?;
     notes::tell(&report.notes);
-    match arguments.step.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => println!("{}", as_text(&report)),
-    }
+    channel.report(arguments.step.json, &report, || as_text(&report))?;
     Ok(ExitCode::SUCCESS)
 }
 

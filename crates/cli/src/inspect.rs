@@ -5,6 +5,7 @@ mod tensorflow;
 use crate::chart;
 use crate::failure::Failure;
 use crate::foreign::{Foreign, Framework};
+use crate::output;
 use crate::step::Step;
 use crate::table::Table;
 use crate::{notes, wording};
@@ -39,10 +40,7 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     }
     let report = arguments.step.request().inspect(arguments.step.memory)?;
     notes::tell(&report.notes);
-    match arguments.step.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => print!("{}", as_text(&report, arguments)),
-    }
+    output::report(arguments.step.json, &report, || as_text(&report, arguments))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,7 @@
 //! The `plimsoll` command. stdout carries data, stderr everything else; an error is printed once, here.
 //!
-//! Exit codes: 0 done or fits, 1 does not fit or found a problem, 2 bad usage or input.
+//! Exit codes: 0 done or fits, 1 does not fit or found a problem, 2 bad usage or input. A reader of stdout who stops
+//! early (`| head`) changes nothing about them.
 
 mod calibrate;
 mod devices;
@@ -11,6 +12,7 @@ mod fit;
 mod foreign;
 mod inspect;
 mod notes;
+mod output;
 mod place;
 mod recording;
 mod replay;
@@ -21,17 +23,36 @@ mod train;
 mod wording;
 mod zoo;
 
-use clap::{Parser, Subcommand};
+use clap::{Error, Parser, Subcommand};
 use failure::Failure;
 use plimsoll::report::{chart, table};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(error) => return told(&error),
+    };
     match command.run() {
         Ok(code) => code,
         Err(failure) => failure.report(command.wants_json()),
     }
+}
+
+/// Help on standard output, or what is wrong with the arguments.
+fn told(error: &Error) -> ExitCode {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return match output::text(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.report(false),
+        };
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
+        return Failure::of_usage(&text).report(true);
+    }
+    output::tell(text.trim_end());
+    ExitCode::from(2)
 }
 
 /// Trains deep-learning models inside a memory budget, with a peak that is known before the first step.
@@ -101,7 +122,8 @@ impl Command {
             Self::Devices(arguments) => arguments.json,
             Self::Calibrate(arguments) => arguments.json,
             Self::Zoo(arguments) => arguments.json,
-            Self::Report(_) | Self::Export(_) => false,
+            Self::Export(arguments) => arguments.json,
+            Self::Report(arguments) => arguments.json,
         }
     }
 }

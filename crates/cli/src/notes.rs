@@ -1,5 +1,6 @@
 //! Notes of the library, told on stderr.
 
+use crate::output;
 use plimsoll::Note;
 
 /// How many notes about a file are shown.
@@ -9,8 +10,8 @@ const MOST: usize = 5;
 pub fn tell(notes: &[Note]) {
     let (file, others): (Vec<&Note>, Vec<&Note>) =
         notes.iter().partition(|note| matches!(note, Note::File(_)));
-    file.iter().take(MOST).chain(&others).for_each(|note| eprintln!("note: {note}"));
+    file.iter().take(MOST).chain(&others).for_each(|note| output::note(note.to_string()));
     if file.len() > MOST {
-        eprintln!("note: and {} more about the file", file.len() - MOST);
+        output::note(format!("and {} more about the file", file.len() - MOST));
     }
 }

@@ -3,6 +3,7 @@
 mod pages;
 
 use crate::failure::Failure;
+use crate::output;
 use crate::size::{alignment, size};
 use crate::table::Table;
 use clap::Args;
@@ -11,6 +12,7 @@ use plimsoll::plan::place::csv::{self, Problem};
 use plimsoll::plan::place::pages::PageRules;
 use plimsoll::plan::place::{Verdict, place, solve};
 use plimsoll::plan::{Interval, Placement};
+use plimsoll::state::input_file;
 use plimsoll::trace::Alignment;
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,7 +23,8 @@ use std::process::ExitCode;
 /// Exit codes: 0 fits the capacity or the pages (or neither was given), 1 does not fit, 2 bad input.
 #[derive(Args)]
 pub struct Place {
-    /// CSV with a header and the columns id, lower, upper, size; a buffer lives from lower to just before upper
+    /// CSV with a header and the columns id, lower, upper, size; a buffer lives from lower to just before upper; - for
+    /// standard input
     #[arg(value_name = "PROBLEM")]
     pub problem: PathBuf,
     /// What everything should fit into, such as 1MiB
@@ -44,6 +47,8 @@ pub struct Place {
     pub json: bool,
 }
 
+/// The largest problem that is read: some millions of buffers.
+const LARGEST_PROBLEM: Bytes = Bytes::mib(256);
 /// The size of the picture, in characters.
 const WIDTH: usize = 72;
 const HEIGHT: usize = 20;
@@ -51,7 +56,7 @@ const HEIGHT: usize = 20;
 /// Runs the command.
 pub fn run(arguments: &Place) -> Result<ExitCode, Failure> {
     let path = arguments.problem.display();
-    let text = std::fs::read_to_string(&arguments.problem)
+    let text = input_file::read_text(&arguments.problem, LARGEST_PROBLEM)
         .map_err(|error| Failure::usage(format!("cannot read {path}: {error}"), None))?;
     let problem = csv::parse(&text).map_err(|error| {
         let hint = "the file is CSV with the columns id,lower,upper,size; a buffer lives from lower to just before upper";
@@ -62,16 +67,12 @@ pub fn run(arguments: &Place) -> Result<ExitCode, Failure> {
     }
     let placement = best(&problem.intervals, arguments);
     let fits = arguments.capacity.is_none_or(|capacity| placement.peak <= capacity);
-    if arguments.json {
-        println!("{:#}", as_json(&problem, &placement, fits));
-    } else if arguments.offsets {
-        print!("{}", csv::print(&problem, &placement.offsets));
-    } else {
-        println!(
-            "{}\n\n{}",
-            as_table(&placement, arguments.capacity),
-            picture(&problem.intervals, &placement)
-        );
+    match arguments.offsets {
+        true => output::document(&csv::print(&problem, &placement.offsets))?,
+        false => output::report(arguments.json, &as_json(&problem, &placement, fits), || {
+            let table = as_table(&placement, arguments.capacity);
+            format!("{table}\n\n{}", picture(&problem.intervals, &placement))
+        })?,
     }
     Ok(ExitCode::from(u8::from(!fits)))
 }

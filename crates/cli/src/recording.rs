@@ -1,8 +1,10 @@
 //! Reading a recorded trace that was named on the command line.
 
 use crate::failure::Failure;
+use crate::output;
 use plimsoll::replay::{Recording, read};
-use std::fs::File;
+use plimsoll::state::input_file;
+use std::path::Path;
 
 /// What can be read as a trace.
 pub const KINDS: &str = "a trace is what `plimsoll train --trace` writes, its text form (`trace 1`), a log of TensorFlow's allocator (`# bfctrace v1`), a profile of TensorFlow's \
@@ -10,15 +12,11 @@ pub const KINDS: &str = "a trace is what `plimsoll train --trace` writes, its te
 
 /// Reads a trace and tells on stderr what is missing in it.
 pub fn recording(path: &str) -> Result<Recording, Failure> {
-    let result = match path {
-        "-" => read(std::io::stdin().lock()),
-        _ => read(
-            File::open(path).map_err(|error| Failure::usage(format!("cannot open {path}: {error}"), None))?,
-        ),
-    };
     let name = if path == "-" { "standard input" } else { path };
+    let file = input_file::open(Path::new(path))
+        .map_err(|error| Failure::usage(format!("cannot open {name}: {error}"), None))?;
     let recording =
-        result.map_err(|error| Failure::usage(format!("{name}: {error}"), Some(KINDS.to_string())))?;
-    recording.all_notes().iter().for_each(|note| eprintln!("note: {note}"));
+        read(file).map_err(|error| Failure::usage(format!("{name}: {error}"), Some(KINDS.to_string())))?;
+    recording.all_notes().iter().for_each(output::note);
     Ok(recording)
 }

@@ -1,6 +1,7 @@
 //! `plimsoll replay`: what a recorded trace would cost under other allocators, and with a plan.
 
 use crate::failure::Failure;
+use crate::output;
 use crate::recording::recording;
 use crate::size::size;
 use crate::table::Table;
@@ -47,12 +48,9 @@ pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
     let comparison = compare(&trace, &question).map_err(|error| Failure::usage(error.to_string(), None))?;
     let report = ReplayReport::of(&comparison, &trace, arguments.limit);
     if report.shortened {
-        eprintln!("note: steps that are the same as earlier ones are replayed once");
+        output::note("steps that are the same as earlier ones are replayed once");
     }
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => println!("{}", as_text(&report)),
-    }
+    output::report(arguments.json, &report, || as_text(&report))?;
     let ran_out = report.allocators.iter().any(|row| row.out_of_memory.is_some());
     Ok(ExitCode::from(u8::from(ran_out)))
 }

@@ -1,6 +1,7 @@
 //! `plimsoll report`: plans, traces and models side by side, as one page or as text.
 
 use crate::failure::Failure;
+use crate::output;
 use crate::recording::KINDS;
 use crate::size::size;
 use crate::step::optimizer;
@@ -37,6 +38,9 @@ pub struct Report {
     /// Print text instead of writing a page
     #[arg(long)]
     pub text: bool,
+    /// Print one JSON object with the figures instead of writing a page
+    #[arg(long, conflicts_with_all = ["text", "output"])]
+    pub json: bool,
     /// When text has colours: auto means on a terminal unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true, value_parser = ["auto", "always", "never"], requires = "text")]
     pub color: String,
@@ -140,14 +144,15 @@ fn show_logs(logs: Vec<(String, Log)>, title: Option<String>, arguments: &Report
 }
 
 fn deliver(printed: &str, arguments: &Report) -> Result<ExitCode, Failure> {
-    if arguments.text || arguments.output == Path::new("-") {
-        print!("{printed}");
-        return Ok(ExitCode::SUCCESS);
-    }
     let path = &arguments.output;
-    std::fs::write(path, printed)
-        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display()), None))?;
-    println!("wrote {} ({})", path.display(), Bytes(printed.len() as u64));
+    if arguments.text {
+        output::painted(printed)?;
+    } else if path == Path::new("-") {
+        output::document(printed)?;
+    } else {
+        output::file(path, printed.as_bytes())?;
+        output::text(&format!("wrote {} ({})", path.display(), Bytes(printed.len() as u64)))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,6 +8,7 @@ pub use memory_use::Switch;
 use crate::devices::part;
 use crate::failure::Failure;
 use crate::notes;
+use crate::output::{self, Channel};
 use crate::step::Step;
 use crate::table::Table;
 use clap::Args;
@@ -62,7 +63,8 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     poison: bool,
-    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing; - for standard
+    /// output
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// How tensors get their memory.
@@ -72,22 +74,20 @@ pub struct Train {
 
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
+    let channel = Channel::beside(&[arguments.trace.as_deref()], arguments.step.json)?;
     let run = arguments.request()?.open()?;
     notes::tell(run.notes());
     let (headline, data) = (run.prepared()[0].headline(), run.data());
-    eprintln!("{headline} · {} samples of {}", data.train.count(), data.name);
+    output::tell(format!("{headline} · {} samples of {}", data.train.count(), data.name));
     let (peak, limit) = (run.planned_peak(), run.device().limit());
     let automatic = arguments.step.memory.is_none() && arguments.split.is_empty();
     let source = if automatic { " (automatic limit)" } else { "" };
-    eprintln!("planned peak {peak} ({} bytes) of {limit}{source}", peak.0);
+    output::tell(format!("planned peak {peak} ({} bytes) of {limit}{source}", peak.0));
     let mut display = Display::new(run.settings().steps);
     let report = run.train(|happening| display.show(happening));
     display.finish();
     let report = report?;
-    match arguments.step.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => println!("{}", as_text(&report)),
-    }
+    channel.report(arguments.step.json, &report, || as_text(&report))?;
     Ok(ExitCode::SUCCESS)
 }
 

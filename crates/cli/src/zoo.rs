@@ -1,6 +1,7 @@
 //! `plimsoll zoo`: the models that can be named.
 
 use crate::failure::Failure;
+use crate::output;
 use crate::table::Table;
 use clap::Args;
 use plimsoll::reports::ZooReport;
@@ -17,10 +18,7 @@ pub struct Zoo {
 /// Runs the command.
 pub fn run(arguments: &Zoo) -> Result<ExitCode, Failure> {
     let report = ZooReport::new().map_err(plimsoll::JobError::from)?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => println!("{}", as_text(&report)),
-    }
+    output::report(arguments.json, &report, || as_text(&report))?;
     Ok(ExitCode::SUCCESS)
 }
 

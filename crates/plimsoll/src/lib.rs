@@ -62,7 +62,7 @@ pub use job_request::{JobRequest, OpenedJob};
 pub use micro_batches::MOST_MICRO_BATCHES;
 pub use note::Note;
 pub use over_budget::{Outlook, OverBudget};
-pub use plan_file::{PlanFile, PlanFileError, SavedPlan};
+pub use plan_file::{LARGEST_PLAN, PlanFile, PlanFileError, SavedPlan};
 pub use prepared::{Evaluation, MicroBatch, Prepared, Updates};
 pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use request_error::RequestError;

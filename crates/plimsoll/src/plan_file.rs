@@ -12,7 +12,7 @@ use crate::{Bytes, Job, JobError, OnNan, Prepared};
 use plimsoll_graph::{Graph, text};
 use plimsoll_model::{Mode, Model};
 use plimsoll_plan::{Options, Plan, Target, VerifiedPlan};
-use plimsoll_state::whole_file;
+use plimsoll_state::{input_file, whole_file};
 use plimsoll_tensorflow::RecipeFile;
 use plimsoll_train::{Objective, Optimizer, evaluation_graph};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ use std::path::Path;
 
 /// The version of the form below.
 const FORMAT: u32 = 2;
+
+/// The largest file that is read as a plan. ResNet-50's has some megabytes.
+pub const LARGEST_PLAN: Bytes = Bytes::mib(256);
 
 /// A plan as it is written to disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -130,7 +133,8 @@ impl PlanFile {
     /// Reads one.
     pub fn read(path: &Path) -> Result<Self, PlanFileError> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| PlanFileError::Io { path: name.clone(), error })?;
+        let failed = |error| PlanFileError::Io { path: name.clone(), error };
+        let bytes = input_file::read(path, LARGEST_PLAN).map_err(failed)?;
         Self::parse(&bytes, &name)
     }
 

@@ -1,7 +1,7 @@
 //! The files a run begins and ends with: the model's own, if Keras has saved it, and states.
 
 use crate::{Exchange, Note, Prepared, RequestError};
-use plimsoll_import::keras::Keras;
+use plimsoll_import::keras::{Keras, KerasError};
 use plimsoll_state::safetensors::{self, StateFile};
 use plimsoll_state::{State, pair, whole_file};
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ impl RunFiles {
                 let failed = |error| RequestError::Unwritable { path: path.clone(), error };
                 whole_file::check(path).map_err(failed)?;
             }
-            (Some(path), Some(keras)) => keras.check_write(path)?,
+            (Some(path), Some(keras)) => keras.check_write(path).map_err(|error| unwritable(path, error))?,
             (Some(_), None) => return Err(RequestError::NothingToSave),
         }
         Ok(Self { keras, from, save })
@@ -79,6 +79,13 @@ impl RunFiles {
             _ => return Ok(None),
         }
         Ok(self.save.clone())
+    }
+}
+
+fn unwritable(path: &Path, error: KerasError) -> RequestError {
+    match error {
+        KerasError::Write(error) => RequestError::Unwritable { path: path.to_path_buf(), error },
+        other => other.into(),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::{
 };
 use plimsoll_import::keras::Keras;
 use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, by_name};
+use plimsoll_state::growing_file;
 use plimsoll_trace::Recorder;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The allocator of an eager run where none is named.
@@ -196,7 +196,9 @@ impl TrainRequest {
             MemoryUse::Eager(eager) => Way::Eager(&eager.allocator),
         };
         let about = about(prepared, &prepared[0].headline(), device, way);
-        let recorder = File::create(path).and_then(|file| Recorder::new(Box::new(file), &about));
+        let head = plimsoll_trace::file::HEADER.as_bytes();
+        let recorder =
+            growing_file::create(path, head).and_then(|file| Recorder::new(Box::new(file), &about));
         recorder.map(Some).map_err(|error| RequestError::Unwritable { path: path.clone(), error })
     }
 }

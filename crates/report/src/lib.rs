@@ -10,5 +10,6 @@ pub mod size;
 mod style;
 pub mod table;
 pub mod terminal;
+pub mod visible;
 
 pub use exhibit::Exhibit;

@@ -1,5 +1,7 @@
 //! Tables whose columns line up, for people.
 
+use crate::visible;
+
 /// Rows of text under a headline.
 pub struct Table {
     head: Vec<String>,
@@ -19,10 +21,10 @@ impl Table {
         self
     }
 
-    /// Adds a row.
+    /// Adds a row. A cell is one line, whatever is in it.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         assert_eq!(N, self.head.len(), "a row has as many cells as the head");
-        self.rows.push(cells.to_vec());
+        self.rows.push(cells.iter().map(|cell| visible::line(cell).into_owned()).collect());
     }
 
     /// The table as text; lines end without spaces and the last without a line break.
@@ -55,5 +57,12 @@ mod tests {
         table.row(["conv".to_string(), "1.00 KiB".to_string()]);
         table.row(["größer".to_string(), "12 B".to_string()]);
         assert_eq!(table.print(), "layer       size\nconv    1.00 KiB\ngrößer      12 B");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_that_no_terminal_obeys() {
+        let mut table = Table::new(["layer", "size"]);
+        table.row(["a\nb\u{1b}[2J".to_string(), "12 B".to_string()]);
+        assert_eq!(table.print(), "layer          size\na\\nb\\u{1b}[2J  12 B");
     }
 }

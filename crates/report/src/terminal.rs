@@ -5,6 +5,7 @@ mod picture;
 use crate::chart;
 use crate::exhibit::{Exhibit, Figures, Sum, TextId, look};
 use crate::table::Table;
+use crate::visible;
 use plimsoll_trace::{Bytes, shown};
 
 /// How wide and high pictures are.
@@ -14,7 +15,8 @@ const LAYOUT: usize = 12;
 /// How many layers and values are listed.
 const LISTED: usize = 10;
 
-/// All exhibits one below another, with one scale for their pictures; what is compared comes first.
+/// All exhibits one below another, with one scale for their pictures; what is compared comes first. Whatever the files
+/// say, the only control characters are line breaks and, with `colour`, those of the colours.
 pub fn print(exhibits: &[Exhibit], colour: bool) -> String {
     let figures: Vec<Figures> = exhibits.iter().map(Figures::of).collect();
     let scale = figures.iter().map(taken).max().unwrap_or_default();
@@ -25,11 +27,8 @@ pub fn print(exhibits: &[Exhibit], colour: bool) -> String {
     for (exhibit, figures) in exhibits.iter().zip(&figures) {
         let drawing = Drawing { exhibit, figures, scale, colour };
         if exhibits.len() > 1 {
-            sections.push(format!(
-                "── {} {}",
-                exhibit.name,
-                "─".repeat(WIDTH.saturating_sub(exhibit.name.chars().count()))
-            ));
+            let name = visible::line(&exhibit.name);
+            sections.push(format!("── {name} {}", "─".repeat(WIDTH.saturating_sub(name.chars().count()))));
         }
         sections.extend(drawing.sections());
     }
@@ -66,13 +65,13 @@ impl Drawing<'_> {
         let count = exhibit.time(exhibit.ticks.saturating_sub(1)) + u32::from(exhibit.ticks > 0);
         let unit = exhibit.clock.unit();
         let head = if exhibit.headline.is_empty() { &exhibit.name } else { &exhibit.headline };
-        let mut sections = vec![head.clone(), self.lines(), self.roles()];
+        let mut sections = vec![visible::line(head).into_owned(), self.lines(), self.roles()];
         sections.push(format!("live bytes over {count} {unit}\n{}", picture::curve(self, WIDTH, CURVE)));
         sections.push(format!("layout: space against time\n{}", picture::layout(self, WIDTH, LAYOUT)));
         sections.push(self.layers());
         sections.push(self.values());
         sections.extend(self.again());
-        sections.extend(exhibit.notes.iter().cloned());
+        sections.extend(exhibit.notes.iter().map(|note| visible::line(note).into_owned()));
         sections.retain(|section| !section.is_empty());
         sections
     }
@@ -242,6 +241,23 @@ mod tests {
             text.lines().filter(|line| !line.contains('▏')).map(str::to_string).collect::<Vec<_>>()
         };
         assert_eq!(other(&plain), other(&stripped));
+    }
+
+    #[test]
+    fn only_we_choose_colours() {
+        let evil = "\u{1b}[31m\u{1b}]0;title\x07\n\u{202e}";
+        let hostile = |name: &str| {
+            let labels = format!("label {evil:?} {evil:?} {evil:?} {evil:?}\n");
+            let trace = text::parse(&format!("trace 1\n{labels}0 take 0 at 0 bytes 1024 label 0\n")).unwrap();
+            let texts = [name, evil].map(str::to_string);
+            let [name, headline] = texts;
+            Exhibit { name, headline, notes: vec![evil.to_string()], ..Exhibit::of_trace(&trace).unwrap() }
+        };
+        let told = print(&[hostile(evil), hostile("plain")], true);
+        assert!(told.contains("\\u{1b}]0;title\\u{7}"), "{told}");
+        let ours = |code: &str| code.starts_with("[38;5;") || code.starts_with("[0m");
+        assert!(told.split('\u{1b}').skip(1).all(ours), "{told:?}");
+        assert!(!told.contains(['\x07', '\u{202e}']), "{told:?}");
     }
 
     #[test]

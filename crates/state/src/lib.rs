@@ -2,8 +2,8 @@
 //!
 //! A [`State`] says which tensors there are and how far the run is; the bytes stay where they are, on a device or in a
 //! file, and are read in pieces through [`Contents`]. So a state of any size is written and read in a few mebibytes.
-//! This crate does I/O: [`safetensors`] is a state on disk, and [`whole_file`] writes files that are there whole or not
-//! at all.
+//! This crate does I/O: [`safetensors`] is a state on disk, [`whole_file`] writes files that are there whole or not at
+//! all, [`growing_file`] those that grow, and [`input_file`] opens what others wrote.
 //!
 //! ```
 //! use plimsoll_graph::{Role, TensorType};
@@ -22,7 +22,10 @@
 
 mod compare;
 mod contents;
+mod destination;
 mod error;
+pub mod growing_file;
+pub mod input_file;
 pub mod safetensors;
 mod state;
 mod verify;

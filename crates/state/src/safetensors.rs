@@ -14,7 +14,7 @@
 mod header;
 mod metadata;
 
-use crate::{CHUNK, Contents, State, StateError, each_chunk, verify, whole_file};
+use crate::{CHUNK, Contents, State, StateError, each_chunk, input_file, verify, whole_file};
 use header::{Entry, Header, LARGEST_HEADER};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -48,7 +48,7 @@ pub fn write(path: &Path, state: &State, contents: &dyn Contents) -> Result<(), 
 pub fn open(path: &Path) -> Result<(State, StateFile), StateError> {
     let failed = |error| StateError::File { path: path.to_path_buf(), error };
     let broken = |problem| StateError::Format { path: path.to_path_buf(), problem };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = input_file::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let text = match read_header(&mut file, length).map_err(failed)? {
         Ok(text) => text,

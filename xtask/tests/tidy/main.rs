@@ -12,6 +12,7 @@ mod machine_paths;
 mod markers;
 mod named_paths;
 mod op_tables;
+mod printing;
 mod prose_width;
 mod rust_source;
 mod tree;
@@ -104,6 +105,11 @@ fn no_path_belongs_to_one_machine() {
 #[test]
 fn libraries_name_no_flags() {
     expect_none(rust_files().flat_map(|file| flags::check(&file.path, &file.text)));
+}
+
+#[test]
+fn printing_happens_in_one_place() {
+    expect_none(rust_files().flat_map(|file| printing::check(&file.path, &file.text)));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! `plimsoll export PLAN --to tensorflow`: a plan as a script.
 
 use crate::failure::Failure;
+use plimsoll::state::input_file;
 use plimsoll::tensorflow::{Recipe, RecipeFile, ScriptError, Setup, script, search};
-use plimsoll::{Allowed, JobError, Lever, PlanFile, RequestError, specification};
+use plimsoll::{Allowed, JobError, LARGEST_PLAN, Lever, PlanFile, RequestError, specification};
 use std::path::Path;
 
 /// The script for a plan on disk, Plimsoll's own or TensorFlow's.
 pub fn script_of(path: &Path) -> Result<String, Failure> {
-    let json = std::fs::read(path).map_err(|error| {
+    let json = input_file::read(path, LARGEST_PLAN).map_err(|error| {
         let hint = "plans are written by `plimsoll fit MODEL --memory SIZE -o FILE`";
         Failure::usage(format!("{}: {error}", path.display()), Some(hint.to_string()))
     })?;

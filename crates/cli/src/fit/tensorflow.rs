@@ -3,6 +3,7 @@
 use super::Fit;
 use crate::failure::Failure;
 use crate::notes;
+use crate::output;
 use crate::table::Table;
 use plimsoll::state::whole_file;
 use plimsoll::tensorflow::{Advice, Needs, Recipe, RecipeFile, Search, Trial, search};
@@ -30,10 +31,8 @@ pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
         whole_file::write(path, |file| file.write_all(text.as_bytes()))
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display()), None))?;
     }
-    match arguments.step.json {
-        true => println!("{:#}", as_json(&found, budget, job, path)),
-        false => print!("{}", as_text(&found, budget, job, path)),
-    }
+    let json = as_json(&found, budget, job, path);
+    output::report(arguments.step.json, &json, || as_text(&found, budget, job, path))?;
     Ok(if file.is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

@@ -3,6 +3,7 @@
 use super::{Inspect, curve, layer_table, role_table};
 use crate::failure::Failure;
 use crate::notes;
+use crate::output;
 use crate::table::Table;
 use plimsoll::reports::PredictionReport;
 use std::process::ExitCode;
@@ -12,10 +13,7 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     refuse_what_has_no_meaning(arguments)?;
     let report = arguments.foreign.request(&arguments.step).run()?;
     notes::tell(&report.notes);
-    match arguments.step.json {
-        true => println!("{}", serde_json::to_string_pretty(&report).expect("a report is plain data")),
-        false => print!("{}", as_text(&report, arguments.top)),
-    }
+    output::report(arguments.step.json, &report, || as_text(&report, arguments.top))?;
     Ok(ExitCode::from(u8::from(report.fits == Some(false))))
 }
 

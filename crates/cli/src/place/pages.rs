@@ -2,6 +2,7 @@
 
 use super::Place;
 use crate::failure::Failure;
+use crate::output;
 use crate::table::Table;
 use plimsoll::Bytes;
 use plimsoll::plan::Interval;
@@ -14,12 +15,9 @@ use std::process::ExitCode;
 pub fn run(problem: &Problem, rules: PageRules, arguments: &Place) -> Result<ExitCode, Failure> {
     let pages = place_in_pages(&problem.intervals, rules).map_err(|error| too_large(problem, &error))?;
     verify_pages(&problem.intervals, rules, &pages).expect("what is placed passes its proof");
-    if arguments.json {
-        println!("{:#}", as_json(problem, &pages));
-    } else if arguments.offsets {
-        print!("{}", as_csv(problem, &pages));
-    } else {
-        println!("{}", as_table(&pages, rules));
+    match arguments.offsets {
+        true => output::document(&as_csv(problem, &pages))?,
+        false => output::report(arguments.json, &as_json(problem, &pages), || as_table(&pages, rules))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! What happens during a run, on stderr: a progress bar on a terminal, a few plain lines elsewhere.
 
+use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::graph::samples::Mixing;
 use plimsoll::{Happening, Progress};
@@ -48,7 +49,7 @@ impl Display {
     fn step(&self, progress: Progress) {
         let message = message(&progress);
         if self.plain && (progress.step.is_multiple_of(self.every) || progress.step == progress.steps) {
-            eprintln!("step {}/{} · {message}", progress.step, progress.steps);
+            output::tell(format!("step {}/{} · {message}", progress.step, progress.steps));
         }
         self.bar.set_message(message);
         self.bar.set_position(progress.step);
@@ -65,7 +66,7 @@ impl Display {
     }
 
     fn tell(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| output::tell(line));
     }
 }
 

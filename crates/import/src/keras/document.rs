@@ -4,8 +4,8 @@ use super::KerasError;
 use super::archive::{Archive, LARGEST_CONFIG, Member};
 use super::store::{Region, Store};
 use hdf5_reader::storage::{BytesStorage, DynStorage, FileStorage};
+use plimsoll_state::input_file;
 use serde_json::Value;
-use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ pub(super) enum Kind {
 
 impl Document {
     pub(super) fn open(path: &Path) -> Result<Self, KerasError> {
-        let mut file = File::open(path)?;
+        let mut file = input_file::open(path)?;
         let mut magic = Vec::new();
         file.by_ref().take(8).read_to_end(&mut magic)?;
         match kind(&magic) {
             Kind::Archive => {
                 let archive = Archive::read(&file, file.metadata()?.len())?;
-                Self::of_archive(archive, Arc::new(FileStorage::open(path).map_err(broken)?))
+                Self::of_archive(archive, Arc::new(FileStorage::from_file(file).map_err(broken)?))
             }
-            Kind::Legacy => Self::of_legacy(Arc::new(FileStorage::open(path).map_err(broken)?)),
+            Kind::Legacy => Self::of_legacy(Arc::new(FileStorage::from_file(file).map_err(broken)?)),
             Kind::Json => {
                 let mut text = magic;
                 file.take(LARGEST_CONFIG + 1).read_to_end(&mut text)?;

@@ -8,10 +8,10 @@ use super::weights::is_count;
 use super::{Keras, KerasError, Weight};
 use crate::hdf5::{self, Attribute, Dataset, Group, Number};
 use plimsoll_graph::ElementType;
-use plimsoll_state::{Contents, State, each_chunk, whole_file};
+use plimsoll_state::whole_file::{self, Sink};
+use plimsoll_state::{Contents, State, each_chunk};
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -26,6 +26,11 @@ const LEGACY_TEXTS: [&str; 4] = ["backend", "keras_version", "model_config", "tr
 pub(super) fn check(keras: &Keras, path: &Path) -> Result<(), KerasError> {
     let end = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     let legacy = matches!(end, "h5" | "hdf5");
+    if !whole_file::is_plain(path).map_err(KerasError::Write)? {
+        return Err(KerasError::Kind(
+            "a Keras file can only be a plain file: its beginning is written last".to_string(),
+        ));
+    }
     match (keras.document.kind, legacy, end) {
         (Kind::Legacy, true, _) | (Kind::Archive | Kind::Json, _, "keras") => {
             whole_file::check(path).map_err(KerasError::Write)
@@ -57,19 +62,14 @@ pub(super) fn write(
             keras.counts.iter().for_each(|found| root.insert(&found.path, sources.count(keras, &found.path)));
         }
     }
-    let fill = |file: &mut BufWriter<File>| match legacy {
+    let fill = |file: &mut Sink| match legacy {
         true => hdf5::write(&root, file, |source, file| sources.write(source, file)),
         false => fill_archive(keras, file, &root, &sources),
     };
     whole_file::write(path, fill).map_err(KerasError::Write)
 }
 
-fn fill_archive(
-    keras: &Keras,
-    file: &mut BufWriter<File>,
-    root: &Group,
-    sources: &Sources<'_>,
-) -> io::Result<()> {
+fn fill_archive(keras: &Keras, file: &mut Sink, root: &Group, sources: &Sources<'_>) -> io::Result<()> {
     let mut zip = ZipWriter::new(file);
     // Keras maps the weights where they lie, so they are not packed.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
