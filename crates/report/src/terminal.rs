@@ -247,7 +247,8 @@ mod tests {
     fn only_we_choose_colours() {
         let evil = "\u{1b}[31m\u{1b}]0;title\x07\n\u{202e}";
         let hostile = |name: &str| {
-            let labels = format!("label {evil:?} {evil:?} {evil:?} {evil:?}\n");
+            let quoted = serde_json::to_string(evil).unwrap();
+            let labels = format!("label {quoted} {quoted} {quoted} {quoted}\n");
             let trace = text::parse(&format!("trace 1\n{labels}0 take 0 at 0 bytes 1024 label 0\n")).unwrap();
             let texts = [name, evil].map(str::to_string);
             let [name, headline] = texts;

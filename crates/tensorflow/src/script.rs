@@ -4,6 +4,7 @@
 //! their own.
 
 mod layers;
+mod quoting;
 mod source;
 
 use crate::recipe::{Needs, RecipeFile};
@@ -55,7 +56,7 @@ fn heading(file: &RecipeFile) -> String {
     format!(
         "\"\"\"Trains {model} in {budget}: batch {batch}{parts}, {optimizer}, {precision}.\n\n\
         Predicted for a step: {live} of tensors, a peak of {reported} in TensorFlow's allocator, which needs a limit of {limit}.\n\"\"\"",
-        model = file.model,
+        model = quoting::inside(&file.model),
         budget = file.budget,
         batch = recipe.batch,
         optimizer = setup.optimizer,

@@ -130,7 +130,8 @@ impl PythonText for bool {
 
 impl PythonText for f32 {
     fn python(&self) -> String {
-        format!("{self:?}")
+        // Python has no literals for the others.
+        if self.is_finite() { format!("{self:?}") } else { format!("float(\"{self}\")") }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where a script's model comes from: a file, an application of Keras, or its layers.
 
-use super::{ScriptError, layers, tuple};
+use super::{ScriptError, layers, quoting, tuple};
 use crate::recipe::RecipeFile;
 use plimsoll_graph::ElementType;
 use plimsoll_model::{Model, NodeRef};
@@ -16,19 +16,28 @@ const APPLICATIONS: [(&str, &str); 5] = [
 
 /// The lines that make `model`.
 pub(super) fn model(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {
-    let path = file.model.split('@').next().unwrap_or_default();
-    if path.ends_with(".keras") || path.ends_with(".h5") {
-        return Ok(format!("model = keras.models.load_model({path:?}, compile=False)"));
+    let path = without_size(&file.model);
+    let quoted = quoting::literal(path);
+    if [".keras", ".h5", ".hdf5"].iter().any(|end| path.ends_with(end)) {
+        return Ok(format!("model = keras.models.load_model({quoted}, compile=False)"));
     }
     if path.ends_with(".json") {
         return Ok(format!(
-            "with open({path:?}) as text:\n    model = keras.models.model_from_json(text.read())"
+            "with open({quoted}, encoding=\"utf-8\") as text:\n    model = keras.models.model_from_json(text.read())"
         ));
     }
     let application = APPLICATIONS.iter().find(|(name, _)| *name == model.name);
     match application.filter(|_| is_plain(&file.model)) {
         Some((_, class)) => Ok(application_of(class, model)),
         None => built(model),
+    }
+}
+
+/// A path without the size that may stand behind it; folders may have an `@`, too.
+fn without_size(specification: &str) -> &str {
+    match specification.rsplit_once('@') {
+        Some((path, size)) if size.parse::<usize>().is_ok() => path,
+        _ => specification,
     }
 }
 
