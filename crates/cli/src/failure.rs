@@ -5,10 +5,10 @@ use crate::table::Table;
 use crate::wording;
 use plimsoll::memory::{DeviceError, Reservation, Share};
 use plimsoll::model::zoo::ZooError;
-use plimsoll::report::visible;
 use plimsoll::reports::FailureReport;
 use plimsoll::specification::SpecificationError;
 use plimsoll::trace::evidence::{Evidence, Holder, RefusedBy};
+use plimsoll::trace::visible;
 use plimsoll::{Bytes, JobError, RequestError};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -138,7 +138,8 @@ fn shown(evidence: &Evidence) -> String {
         let bytes: Bytes = rest.iter().map(|holder| holder.bytes).sum();
         table.row([format!("and {} more", rest.len()), String::new(), bytes.to_string()]);
     }
-    match (evidence.holders.is_empty(), state(evidence)) {
+    let state = state(evidence).map(|state| visible::line(&state).into_owned());
+    match (evidence.holders.is_empty(), state) {
         (true, None) => String::new(),
         (true, Some(state)) => state + "\n",
         (false, None) => table.print() + "\n",

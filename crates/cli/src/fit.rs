@@ -13,6 +13,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use plimsoll::graph::Role;
 use plimsoll::hint::Call;
 use plimsoll::reports::FitReport;
+use plimsoll::trace::visible;
 use plimsoll::train::lever::Home;
 use plimsoll::{Allowed, Bytes, FitRequest, Goal, Lever};
 use std::path::PathBuf;
@@ -96,7 +97,7 @@ fn as_text(report: &FitReport) -> String {
         sections.push(frontier(report));
     }
     if let Some(changes) = &report.changes {
-        sections.push(format!("not the same numbers as written: {changes}"));
+        sections.push(format!("not the same numbers as written: {}", visible::line(changes)));
     }
     if !report.advice.is_empty() {
         sections.push(advice(report));

@@ -14,7 +14,7 @@ use plimsoll::Bytes;
 use plimsoll::graph::Role;
 use plimsoll::hint::Call;
 use plimsoll::reports::{HoldingReport, InspectReport, MomentReport};
-use plimsoll::trace::shown;
+use plimsoll::trace::{shown, visible};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -86,6 +86,7 @@ fn levers(report: &InspectReport) -> String {
 fn roles(report: &InspectReport) -> String {
     let of = if report.worst_layer.is_empty() { "" } else { " of " };
     let during = format!("(during {}{of}{})", report.worst_op, report.worst_layer);
+    let during = visible::line(&during);
     format!("{}\n{during}", role_table(&report.by_role, report.floor_bytes))
 }
 

@@ -7,8 +7,8 @@
 //! people and in JSON.
 
 use crate::failure::Failure;
-use plimsoll::report::visible;
 use plimsoll::state::whole_file::{self, Sink};
+use plimsoll::trace::visible;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;

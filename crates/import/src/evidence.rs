@@ -2,6 +2,7 @@
 //! failure, told apart by their first bytes. Gzip or not.
 
 use crate::gzip::Unpacked;
+use crate::hole::UpToHole;
 use crate::oomlog::{self, Log};
 use crate::snapshot::{self, SnapshotError};
 use plimsoll_trace::Evidence;
@@ -9,7 +10,7 @@ use std::io::Read;
 
 /// Reads evidence to its end.
 pub fn read(input: impl Read) -> Result<Log, EvidenceError> {
-    let mut input = Unpacked::new(input)?;
+    let mut input = UpToHole::new(Unpacked::new(input)?);
     let mut start = Vec::new();
     // A gzip file that is cut off may break this early.
     let broken = (&mut input).take(2).read_to_end(&mut start).is_err();

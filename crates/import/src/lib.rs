@@ -4,6 +4,7 @@
 pub mod bfctrace;
 pub mod evidence;
 mod gzip;
+mod hole;
 mod hdf5;
 pub mod keras;
 pub mod oomlog;

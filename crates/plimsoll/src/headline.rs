@@ -2,6 +2,7 @@
 
 use crate::{Job, Prepared};
 use plimsoll_graph::Role;
+use plimsoll_trace::visible;
 
 impl Prepared {
     /// What it is, in a line: `cnn · 8x8x1 · batch 32 · adam · float32 · 72.8 k parameters`.
@@ -9,7 +10,8 @@ impl Prepared {
         let Job { model, batch, optimizer, .. } = &self.job;
         let extents = model.inputs.first().map(|input| input.shape.extents()).unwrap_or_default();
         let size: Vec<String> = extents.iter().map(usize::to_string).collect();
-        let (name, size, count) = (&model.name, size.join("x"), in_thousands(self.parameters()));
+        let name = visible::line(&model.name);
+        let (size, count) = (size.join("x"), in_thousands(self.parameters()));
         format!("{name} · {size} · batch {batch} · {optimizer} · float32 · {count} parameters")
     }
 

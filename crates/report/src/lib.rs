@@ -10,6 +10,5 @@ pub mod size;
 mod style;
 pub mod table;
 pub mod terminal;
-pub mod visible;
 
 pub use exhibit::Exhibit;

@@ -1,6 +1,6 @@
 //! Tables whose columns line up, for people.
 
-use crate::visible;
+use plimsoll_trace::visible;
 
 /// Rows of text under a headline.
 pub struct Table {

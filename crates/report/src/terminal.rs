@@ -5,8 +5,7 @@ mod picture;
 use crate::chart;
 use crate::exhibit::{Exhibit, Figures, Sum, TextId, look};
 use crate::table::Table;
-use crate::visible;
-use plimsoll_trace::{Bytes, shown};
+use plimsoll_trace::{Bytes, shown, visible};
 
 /// How wide and high pictures are.
 const WIDTH: usize = 72;

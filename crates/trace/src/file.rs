@@ -89,6 +89,8 @@ mod tests {
                 prop_assert!(cut && begins_with(&trace, &part), "cut at {}", end);
             }
             prop_assert!((0..HEADER.len()).all(|end| read(&whole[..end]).is_err()));
+            // Two files are no file.
+            prop_assert!(read(&[&whole[..], &whole[..]].concat()[..]).is_err());
         }
 
         #[test]

@@ -21,6 +21,7 @@ mod summary;
 pub mod text;
 mod trace;
 mod verify;
+pub mod visible;
 
 pub use about::About;
 pub use bytes::{Alignment, Bytes, Offset, SizeError};

@@ -7,6 +7,7 @@ use crate::output;
 use crate::table::Table;
 use plimsoll::state::whole_file;
 use plimsoll::tensorflow::{Advice, Needs, Recipe, RecipeFile, Search, Trial, search};
+use plimsoll::trace::visible;
 use plimsoll::{Bytes, Change, Job, JobError, OpenedJob};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -60,7 +61,7 @@ fn as_text(found: &Search, budget: Bytes, job: &Job, path: &Path) -> String {
     let setup = &found.trials[0].recipe.setup;
     let headline = format!(
         "{} · batch {} · {} · {} · {} mode · in TensorFlow on a {}",
-        job.model.name,
+        visible::line(&job.model.name),
         job.batch,
         setup.optimizer,
         setup.precision.name(),

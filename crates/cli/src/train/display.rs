@@ -3,6 +3,7 @@
 use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::graph::samples::Mixing;
+use plimsoll::trace::visible;
 use plimsoll::{Happening, Progress};
 use std::io::IsTerminal;
 
@@ -47,7 +48,7 @@ impl Display {
     }
 
     fn step(&self, progress: Progress) {
-        let message = message(&progress);
+        let message = visible::line(&message(&progress)).into_owned();
         if self.plain && (progress.step.is_multiple_of(self.every) || progress.step == progress.steps) {
             output::tell(format!("step {}/{} · {message}", progress.step, progress.steps));
         }
@@ -66,7 +67,7 @@ impl Display {
     }
 
     fn tell(&self, line: &str) {
-        self.bar.suspend(|| output::tell(line));
+        self.bar.suspend(|| output::tell(visible::line(line)));
     }
 }
 

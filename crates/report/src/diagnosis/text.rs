@@ -4,6 +4,7 @@ use super::{Diagnosis, Remedy};
 use crate::size;
 use crate::table::Table;
 use plimsoll_import::oomlog::{Chunk, Dump, Figure, Region};
+use plimsoll_trace::visible;
 
 /// How wide a region is drawn.
 const WIDTH: usize = 64;
@@ -14,7 +15,7 @@ const ROWS: usize = 12;
 pub fn print(diagnosis: &Diagnosis) -> String {
     let dump = &diagnosis.dump;
     let sections = [
-        diagnosis.summary.join("\n"),
+        diagnosis.summary.each_ref().map(|line| visible::line(line)).join("\n"),
         figures(dump),
         regions(dump),
         findings(diagnosis),

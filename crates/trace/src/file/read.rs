@@ -51,6 +51,8 @@ pub enum FileError {
     TooMany,
     #[error("its end counts {counted} events, but there are {events}")]
     Count { counted: u64, events: usize },
+    #[error("there is something behind its end")]
+    Behind,
 }
 
 /// A file that is being read.
@@ -90,7 +92,10 @@ impl<R: BufRead> Reader<R> {
 
     fn end(&mut self) -> Result<(), FileError> {
         let (counted, events) = (self.number()?, self.trace.events.len());
-        if counted == events as u64 { Ok(()) } else { Err(FileError::Count { counted, events }) }
+        if counted != events as u64 {
+            return Err(FileError::Count { counted, events });
+        }
+        if self.input.fill_buf()?.is_empty() { Ok(()) } else { Err(FileError::Behind) }
     }
 
     fn about(&mut self) -> Result<(), FileError> {
