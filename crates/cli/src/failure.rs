@@ -34,15 +34,18 @@ impl Failure {
         Self { report: Box::new(report), evidence: String::new(), code: 2 }
     }
 
-    /// Arguments that the parser refuses, told as `error: ...` and, some lines below, perhaps a hint.
+    /// Arguments that the parser refuses: what is wrong up to an empty line, perhaps with a hint, and the usage below.
     pub fn of_usage(text: &str) -> Self {
-        let error = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let hint = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("hint: ").or(line.trim().strip_prefix("tip: ")));
-        let usage = text.lines().skip_while(|line| !line.starts_with("Usage:")).take(1);
-        let usage = usage.map(str::to_string).collect::<Vec<_>>().join("\n");
-        Self { evidence: usage, ..Self::usage(error, hint.map(str::to_string)) }
+        let hint_of = |line: &str| {
+            ["hint: ", "tip: "].iter().find_map(|word| Some(line.trim().strip_prefix(word)?.to_string()))
+        };
+        let lines = text.lines().take_while(|line| !line.is_empty()).filter(|line| hint_of(line).is_none());
+        let error = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+        let usage = text.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default().to_string();
+        Self {
+            evidence: usage,
+            ..Self::usage(error.trim_start_matches("error: "), text.lines().find_map(hint_of))
+        }
     }
 
     /// A problem that was found.

@@ -63,6 +63,49 @@ fn a_model_a_plan_and_a_trace_stand_side_by_side() {
 }
 
 #[test]
+fn files_of_keras_and_recipes_are_shown() {
+    let folder = folder();
+    let at = folder.path();
+    let keras = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/keras/files/transfer.keras");
+    std::fs::copy(keras, at.join("model.keras")).unwrap();
+    succeeds(at, "fit model.keras --batch 8 --memory 64MiB -o model.plan.json");
+    succeeds(at, "fit model.keras --batch 8 --memory 64MiB --as tensorflow -o recipe.json");
+    let told = succeeds(at, "report model.keras model.plan.json recipe.json --batch 8 --json");
+    let exhibits: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let peak = |index: usize| exhibits["exhibits"][index]["peak_bytes"].as_u64().unwrap();
+    assert!(peak(0) > 0 && peak(0) == peak(1), "{told}");
+    let tensorflow = &exhibits["exhibits"][2];
+    assert!(tensorflow["headline"].as_str().unwrap().contains("in TensorFlow"), "{told}");
+    assert!(tensorflow["peak_bytes"].as_u64() <= tensorflow["limit_bytes"].as_u64() && peak(2) > 0, "{told}");
+    succeeds(at, "report model.keras recipe.json -o page.html");
+    page(at.join("page.html"));
+    fails(at, "report missing.keras", 2, &["missing.keras"]);
+}
+
+/// A plan and its model can be used from anywhere, and moved together.
+#[test]
+fn plans_find_their_model_from_another_folder() {
+    let folder = folder();
+    let at = folder.path();
+    let keras = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/keras/files/transfer.keras");
+    for below in ["models", "plans", "elsewhere"] {
+        std::fs::create_dir(at.join(below)).unwrap();
+    }
+    std::fs::copy(keras, at.join("models/model.keras")).unwrap();
+    succeeds(at, "fit models/model.keras --batch 8 --memory 64MiB -o plans/a.json");
+    succeeds(at, "fit models/model.keras --batch 8 --memory 64MiB --as tensorflow -o plans/b.json");
+    std::fs::create_dir(at.join("moved")).unwrap();
+    for below in ["models", "plans", "elsewhere"] {
+        std::fs::rename(at.join(below), at.join("moved").join(below)).unwrap();
+    }
+    let elsewhere = at.join("moved/elsewhere");
+    succeeds(&elsewhere, "train --plan ../plans/a.json --data synthetic --steps 1");
+    succeeds(&elsewhere, "report ../plans/a.json ../plans/b.json --text");
+    let script = succeeds(&elsewhere, "export ../plans/b.json --to tensorflow -o -");
+    assert!(script.contains("load_model(\"../plans/../models/model.keras\""), "{script}");
+}
+
+#[test]
 fn text_has_the_plans_figures_and_colours_only_if_asked() {
     let folder = folder();
     let inspected = succeeds(folder.path(), "inspect mlp@64 --batch 16 --json");

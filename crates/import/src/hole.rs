@@ -40,7 +40,9 @@ mod tests {
         let zeros = |count: u64| repeat(0).take(count);
         let text = || repeat(b'a').take(1 << 16);
         let read = |input: &mut dyn Read| copy(&mut UpToHole::new(input), &mut sink());
-        assert!(read(&mut text().chain(zeros(LARGEST_HOLE)).chain(text()).chain(zeros(LARGEST_HOLE))).is_ok());
+        assert!(
+            read(&mut text().chain(zeros(LARGEST_HOLE)).chain(text()).chain(zeros(LARGEST_HOLE))).is_ok()
+        );
         assert!(read(&mut text().chain(zeros(u64::MAX))).is_err());
     }
 }

@@ -4,8 +4,8 @@
 pub mod bfctrace;
 pub mod evidence;
 mod gzip;
-mod hole;
 mod hdf5;
+mod hole;
 pub mod keras;
 pub mod oomlog;
 pub mod pickle;

@@ -1,7 +1,7 @@
 //! A prepared job as an exhibit: the step's plans one after another, with what a plan knows and a trace does not: who
 //! reads what.
 
-use crate::Prepared;
+use crate::{Bytes, Prepared};
 use plimsoll_graph::{Graph, OpId, Phase, ValueId};
 use plimsoll_plan::{Plan, VerifiedPlan, labels};
 use plimsoll_report::exhibit::{Buffer, Doing, Exhibit, Kept};
@@ -33,6 +33,11 @@ impl Prepared {
         exhibit.buffers.sort_by_key(|buffer| buffer.live.start);
         exhibit.reserved = vec![(0, self.peak())];
         exhibit
+    }
+
+    /// The same with what it is, and what it may take.
+    pub fn shown(&self, limit: Option<Bytes>) -> Exhibit {
+        Exhibit { headline: self.headline(), limit, ..self.exhibit() }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::reports::FitReport;
 use crate::{
     Allowed, Bytes, JobError, JobRequest, OpenedJob, PlanFile, RequestError, fit_and_explore, largest_batch,
+    specification,
 };
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,8 @@ impl FitRequest {
             Goal::LargestBatch { slowdown } => return Err(RequestError::Slowdown { slowdown }),
         };
         let path = self.path();
-        let file = PlanFile::new(&found.prepared, &self.job.model, self.memory);
+        let model = specification::relative_to(&self.job.model, &path);
+        let file = PlanFile::new(&found.prepared, &model, self.memory);
         file.write(&path).map_err(JobError::from)?;
         Ok(FitReport { notes, ..FitReport::of(&found, path) })
     }

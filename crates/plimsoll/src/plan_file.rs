@@ -8,7 +8,7 @@
 use crate::hint::{Call, Hint};
 use crate::micro_batches::{self, MOST_MICRO_BATCHES};
 use crate::prepared::{Draft, Graphs, Planned};
-use crate::{Bytes, Job, JobError, OnNan, Prepared};
+use crate::{Bytes, Job, JobError, OnNan, Prepared, specification};
 use plimsoll_graph::{Graph, text};
 use plimsoll_model::{Mode, Model};
 use plimsoll_plan::{Options, Plan, Target, VerifiedPlan};
@@ -135,7 +135,12 @@ impl PlanFile {
         let name = path.display().to_string();
         let failed = |error| PlanFileError::Io { path: name.clone(), error };
         let bytes = input_file::read(path, LARGEST_PLAN).map_err(failed)?;
-        Self::parse(&bytes, &name)
+        Ok(Self::parse(&bytes, &name)?.beside(path))
+    }
+
+    /// The plan of a file at this path, which names its model by the way from there.
+    pub fn beside(self, path: &Path) -> Self {
+        Self { model: specification::beside(&self.model, path), ..self }
     }
 
     /// Reads one from the bytes of a file; `name` is what errors call it.

@@ -6,7 +6,7 @@ use crate::{Note, data};
 use plimsoll_import::keras::{self, Keras, KerasError};
 use plimsoll_model::Model;
 use plimsoll_model::zoo::{self, ZooError};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// The model that a specification names, or the file it is the path of. A data set fills in the size where it is left
 /// out.
@@ -24,6 +24,40 @@ pub fn open(specification: &str, data: Option<&str>) -> Result<Opened, Specifica
 /// The model of a specification alone.
 pub fn find(specification: &str) -> Result<Model, SpecificationError> {
     Ok(open(specification, None)?.model)
+}
+
+/// Whether a specification is the path of a file rather than a name.
+pub fn is_file(specification: &str) -> bool {
+    file(specification).is_some()
+}
+
+/// A specification as it is written into a document at `path`: what is a file by its way from the document's folder, so
+/// that both can be moved together and be used from anywhere.
+pub fn relative_to(specification: &str, document: &Path) -> String {
+    let Some((path, _)) = file(specification) else { return specification.to_string() };
+    let absolute = |path: &Path| std::path::absolute(path).ok();
+    let folder = document.parent().and_then(|folder| absolute(&Path::new(".").join(folder)));
+    let (Some(model), Some(folder)) = (absolute(Path::new(path)), folder) else {
+        return specification.to_string();
+    };
+    // A pipe has no folder to come back to.
+    let is_piped = document == Path::new("-") || document.exists() && !document.is_file();
+    let way = if is_piped { model } else { way(&folder, &model) };
+    match way.to_str() {
+        Some(way) => format!("{way}{}", &specification[path.len()..]),
+        None => specification.to_string(),
+    }
+}
+
+/// A specification that a document at `path` names: a file by its way from the document's folder, or where there is
+/// none, from here.
+pub fn beside(specification: &str, document: &Path) -> String {
+    let Some((path, _)) = file(specification) else { return specification.to_string() };
+    let there = document.parent().map(|folder| folder.join(path)).filter(|there| there.exists());
+    match there.as_deref().and_then(Path::to_str) {
+        Some(there) => format!("{there}{}", &specification[path.len()..]),
+        None => specification.to_string(),
+    }
 }
 
 /// A model, and the file it comes from.
@@ -62,6 +96,17 @@ fn file(specification: &str) -> Option<(&str, Option<usize>)> {
     known.then_some((path, size))
 }
 
+/// The way from a folder to a file, both absolute. Up to four levels up; what is farther apart is named from the root.
+fn way(folder: &Path, file: &Path) -> PathBuf {
+    let plain = |path: &Path| !path.components().any(|part| part == Component::ParentDir);
+    let shared = folder.components().zip(file.components()).take_while(|(here, there)| here == there).count();
+    let up = folder.components().count() - shared;
+    match plain(folder) && plain(file) && shared > 1 && up <= 4 {
+        true => std::iter::repeat_n(Component::ParentDir, up).chain(file.components().skip(shared)).collect(),
+        false => file.to_path_buf(),
+    }
+}
+
 /// Where a specification leaves out the size and a data set has one, the data's size (and channels) is taken: with
 /// digits, `cnn` means `cnn@8,channels=1`.
 fn sized(specification: &str, data: Option<&str>) -> String {
@@ -94,6 +139,23 @@ mod tests {
         assert_eq!(file("b.h5@224"), Some(("b.h5", Some(224))));
         assert_eq!(file("me@home/b.json"), Some(("me@home/b.json", None)));
         assert_eq!(file("resnet50@224"), None);
+    }
+
+    #[test]
+    fn documents_name_files_by_the_way_to_them() {
+        let here = std::env::current_dir().unwrap();
+        let way = |model: &str, document: &str| relative_to(model, Path::new(document));
+        assert_eq!(way("cnn@8", "plans/a.json"), "cnn@8");
+        assert_eq!(way("models/m.keras@224", "a.json"), "models/m.keras@224");
+        assert_eq!(way("models/m.keras", "plans/a.json"), "../models/m.keras");
+        assert_eq!(way("m.h5", "../../../../../../a.json"), here.join("m.h5").to_str().unwrap());
+        assert_eq!(way("m.h5", "/dev/null"), here.join("m.h5").to_str().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let document = folder.path().join("a.json");
+        std::fs::write(folder.path().join("m.keras"), "").unwrap();
+        let there = folder.path().join("m.keras@8");
+        assert_eq!(beside("m.keras@8", &document), there.to_str().unwrap());
+        assert_eq!(beside("other.keras", &document), "other.keras");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod chart;
 pub mod diagnosis;
 pub mod exhibit;
 pub mod export;
+pub mod json;
 pub mod page;
 pub mod size;
 mod style;

@@ -29,16 +29,17 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Everything that is there, if it is not more than a limit.
 pub fn read(path: &Path, most: Bytes) -> io::Result<Vec<u8>> {
     let file = open(path)?;
-    let too_large = || {
-        let problem = format!("it is larger than {most}, the most that is read here");
-        io::Error::new(io::ErrorKind::FileTooLarge, problem)
-    };
     if file.metadata()?.len() > most.0 {
-        return Err(too_large());
+        return Err(too_large(most));
     }
+    read_all(file, most)
+}
+
+/// Everything that is left of an open input, if it is not more than a limit.
+pub fn read_all(input: impl Read, most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(most.0 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most.0 { Err(too_large()) } else { Ok(bytes) }
+    input.take(most.0 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most.0 { Err(too_large(most)) } else { Ok(bytes) }
 }
 
 /// The same as text.
@@ -46,6 +47,13 @@ pub fn read_text(path: &Path, most: Bytes) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         io::Error::new(io::ErrorKind::InvalidData, format!("it is no text: {}", error.utf8_error()))
     })
+}
+
+fn too_large(most: Bytes) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it is larger than {most}, the most that is read here"),
+    )
 }
 
 /// A pipe is there when somebody writes to it, which may never be. The thread that waits in vain ends with the process.

@@ -20,6 +20,7 @@ mod executor;
 mod limit;
 mod lowering;
 mod optimizer;
+mod placed;
 mod prediction;
 mod program;
 mod recipe;

@@ -12,13 +12,14 @@ pub fn script_of(path: &Path) -> Result<String, Failure> {
         let hint = "plans are written by `plimsoll fit MODEL --memory SIZE -o FILE`";
         Failure::usage(format!("{}: {error}", path.display()), Some(hint.to_string()))
     })?;
-    let file = match RecipeFile::is_one(&json) {
+    let mut file = match RecipeFile::is_one(&json) {
         true => RecipeFile::parse(&json).map_err(|error| {
             let hint = "make it again with `plimsoll fit --as tensorflow`";
             Failure::usage(format!("{}: {error}", path.display()), Some(hint.to_string()))
         })?,
-        false => translated(path)?,
+        false => translated(path, &json)?,
     };
+    file.model = specification::beside(&file.model, path);
     let model = specification::find(&file.model)?;
     script(&file, &model).map_err(|error| {
         let hint = match error {
@@ -33,8 +34,8 @@ pub fn script_of(path: &Path) -> Result<String, Failure> {
 
 /// TensorFlow computes nothing again by itself, so a plan of Plimsoll's is searched anew with what TensorFlow has: the
 /// same batch, optimizer and budget, and at least as many micro-batches.
-fn translated(path: &Path) -> Result<RecipeFile, Failure> {
-    let plan = PlanFile::read(path).map_err(JobError::from)?;
+fn translated(path: &Path, json: &[u8]) -> Result<RecipeFile, Failure> {
+    let plan = PlanFile::parse(json, &path.display().to_string()).map_err(JobError::from)?.beside(path);
     let model = specification::find(&plan.model)?;
     let equal = |parts: &usize| plan.batch.is_multiple_of(*parts);
     let accumulate = (plan.micro_batches.max(1)..=plan.batch).find(equal).unwrap_or(1) as u32;

@@ -3,12 +3,12 @@
 use super::Fit;
 use crate::failure::Failure;
 use crate::notes;
-use crate::output;
+use crate::output::Channel;
 use crate::table::Table;
 use plimsoll::state::whole_file;
 use plimsoll::tensorflow::{Advice, Needs, Recipe, RecipeFile, Search, Trial, search};
 use plimsoll::trace::visible;
-use plimsoll::{Bytes, Change, Job, JobError, OpenedJob};
+use plimsoll::{Bytes, Change, Job, JobError, OpenedJob, specification};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 /// Runs the command.
 pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
+    let channel = Channel::beside(&[arguments.output.as_deref()], arguments.step.json)?;
     let OpenedJob { job, notes, .. } = arguments.step.request().open()?;
     notes::tell(&notes);
     let path = &arguments.request()?.path();
@@ -24,16 +25,16 @@ pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
     let budget = arguments.step.memory.unwrap_or(Bytes(u64::MAX));
     let allowed = arguments.allow.iter().copied().collect();
     let found = search(&job.model, &written, budget, allowed).map_err(JobError::from)?;
-    let file = found
-        .recipe()
-        .map(|(trial, needs)| RecipeFile::new(arguments.step.model(), budget, trial.recipe, needs.clone()));
+    let model = specification::relative_to(arguments.step.model(), path);
+    let file =
+        found.recipe().map(|(trial, needs)| RecipeFile::new(&model, budget, trial.recipe, needs.clone()));
     if let Some(file) = &file {
         let text = serde_json::to_string_pretty(file).expect("a recipe is plain data");
         whole_file::write(path, |file| file.write_all(text.as_bytes()))
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display()), None))?;
     }
     let json = as_json(&found, budget, job, path);
-    output::report(arguments.step.json, &json, || as_text(&found, budget, job, path))?;
+    channel.report(arguments.step.json, &json, || as_text(&found, budget, job, path))?;
     Ok(if file.is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
