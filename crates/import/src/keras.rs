@@ -129,9 +129,13 @@ impl Keras {
         self.document.store.as_ref().ok_or_else(missing)?.read(path, &weight.shape, start, into)
     }
 
-    /// Whether every weight of the model is in the file, without reading them.
+    /// Whether every weight of the model is in the file, without reading them. A configuration alone has none to miss.
     pub fn check_weights(&self) -> Result<(), KerasError> {
-        let Some(store) = &self.document.store else { return Ok(()) };
+        let Some(store) = &self.document.store else {
+            let missing = self.document.kind == Kind::Archive && !self.paths.is_empty();
+            let lost = || KerasError::Archive("it has no model.weights.h5".to_string());
+            return if missing { Err(lost()) } else { Ok(()) };
+        };
         match self.paths.iter().find(|path| !store.has(path)) {
             None => Ok(()),
             Some(path) => Err(KerasError::weights(path, "they are not in the file")),

@@ -133,7 +133,7 @@ impl Store {
     }
 
     /// Whether all bytes are those that the archive says it has.
-    fn check_sum(&self) -> Result<(), KerasError> {
+    pub(super) fn check_sum(&self) -> Result<(), KerasError> {
         let Some(wanted) = self.checksum else { return Ok(()) };
         let sound = match self.sound.get() {
             Some(&sound) => sound,

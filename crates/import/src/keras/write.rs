@@ -4,6 +4,7 @@
 //! other weights, and Keras then starts it afresh.
 
 use super::document::Kind;
+use super::store::Store;
 use super::weights::is_count;
 use super::{Keras, KerasError, Weight};
 use crate::hdf5::{self, Attribute, Dataset, Group, Number};
@@ -31,6 +32,8 @@ pub(super) fn check(keras: &Keras, path: &Path) -> Result<(), KerasError> {
             "a Keras file can only be a plain file: its beginning is written last".to_string(),
         ));
     }
+    // Counts are written as the file has them.
+    keras.document.store.iter().try_for_each(Store::check_sum)?;
     match (keras.document.kind, legacy, end) {
         (Kind::Legacy, true, _) | (Kind::Archive | Kind::Json, _, "keras") => {
             whole_file::check(path).map_err(KerasError::Write)
