@@ -78,7 +78,11 @@ impl Part {
             Part::Fuzz => vec![Invocation::new("xtask fuzz --short")],
             Part::Targets => vec![Invocation::new("xtask targets")],
             Part::Fmt => vec![Invocation::new("fmt --all --check")],
-            Part::Clippy => vec![Invocation::new("clippy --locked --workspace --all-targets -- -D warnings")],
+            Part::Clippy => vec![
+                Invocation::new("clippy --locked --workspace --all-targets -- -D warnings"),
+                // The library without HDF5 and reports, for who needs neither.
+                Invocation::new("clippy --locked --package plimsoll --no-default-features -- -D warnings"),
+            ],
             // nextest runs tests of different crates at the same time, but no documentation tests.
             Part::Test if nextest => vec![
                 Invocation::new("nextest run --locked --workspace"),
@@ -215,6 +219,7 @@ mod tests {
             "cargo xtask licences",
             "cargo xtask advisories",
             "cargo clippy --locked --workspace --all-targets -- -D warnings",
+            "cargo clippy --locked --package plimsoll --no-default-features -- -D warnings",
             "cargo test --locked --workspace",
             MODEL_CHECK,
             "cargo xtask audit --short",
@@ -230,14 +235,14 @@ mod tests {
         let (ran, failed) = run_where(true, "nothing");
         let expected =
             ["cargo nextest run --locked --workspace", "cargo test --locked --workspace --doc", MODEL_CHECK];
-        assert_eq!(ran[4..7], expected);
-        assert_eq!((ran.len(), failed), (11, None));
+        assert_eq!(ran[5..8], expected);
+        assert_eq!((ran.len(), failed), (12, None));
     }
 
     #[test]
     fn the_first_failure_ends_the_check() {
         let (ran, failed) = run_where(true, "nextest");
-        assert_eq!(ran.len(), 5);
+        assert_eq!(ran.len(), 6);
         assert_eq!(failed.as_deref(), Some("cargo nextest run --locked --workspace"));
     }
 }

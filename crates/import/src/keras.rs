@@ -19,14 +19,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "hdf5")]
 mod archive;
 mod assembly;
 mod call;
 mod compiled;
 mod config;
+mod configuration;
+#[cfg(feature = "hdf5")]
 mod document;
 mod error;
 mod fields;
+#[cfg(feature = "hdf5")]
 mod float;
 mod functional;
 mod initializers;
@@ -35,13 +39,20 @@ mod layers;
 mod naming;
 mod operations;
 mod sequential;
+#[cfg(feature = "hdf5")]
 mod store;
 mod weights;
+#[cfg(not(feature = "hdf5"))]
+mod without_hdf5;
+#[cfg(feature = "hdf5")]
 mod write;
 
 pub use compiled::{Compiled, ForOutputs, Setting};
 pub use error::KerasError;
 pub use weights::Weight;
+
+#[cfg(not(feature = "hdf5"))]
+use without_hdf5::{document, store, write};
 
 use assembly::{Assembly, Scope};
 use config::Object;

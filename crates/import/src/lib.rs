@@ -4,8 +4,11 @@
 pub mod bfctrace;
 pub mod evidence;
 mod gzip;
+#[cfg(feature = "hdf5")]
 mod hdf5;
 mod hole;
+// Without HDF5 nobody asks for some of what a configuration says.
+#[cfg_attr(not(feature = "hdf5"), allow(dead_code))]
 pub mod keras;
 pub mod oomlog;
 pub mod pickle;

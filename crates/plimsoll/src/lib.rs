@@ -22,7 +22,9 @@ mod eager_trainer;
 mod engine;
 mod evidence;
 mod exchange;
+#[cfg(feature = "report")]
 mod exhibit;
+#[cfg(feature = "report")]
 pub mod findings;
 mod fit;
 mod fit_request;
@@ -46,6 +48,7 @@ pub mod reports;
 mod request_error;
 mod run_files;
 mod scores;
+#[cfg(feature = "report")]
 mod show_request;
 pub mod specification;
 mod train_request;
@@ -68,6 +71,7 @@ pub use prepared::{Evaluation, MicroBatch, Prepared, Updates};
 pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use request_error::RequestError;
 pub use scores::{HeadScore, Scores};
+#[cfg(feature = "report")]
 pub use show_request::{LARGEST_PIPED, ShowError, ShowRequest, Shown};
 pub use train_request::{EagerRequest, MemoryUse, RunLength, StepSource, TrainRequest, USUAL_ALLOCATOR};
 pub use trainer::{Outcome, Progress, Run, Trainer};
@@ -79,6 +83,7 @@ pub use plimsoll_import as import;
 pub use plimsoll_memory as memory;
 pub use plimsoll_model as model;
 pub use plimsoll_plan as plan;
+#[cfg(feature = "report")]
 pub use plimsoll_report as report;
 pub use plimsoll_state as state;
 pub use plimsoll_tensorflow as tensorflow;

@@ -1,12 +1,11 @@
 //! The parts of a `.keras` archive, within limits: nothing is unpacked beyond what a model can need.
 
 use super::KerasError;
+use super::configuration::LARGEST_CONFIG;
 use std::fs::File;
 use std::io::{Read, Seek};
 use zip::{CompressionMethod, ZipArchive};
 
-/// The most bytes of a configuration. NASNetLarge has 1.1 MB.
-pub(super) const LARGEST_CONFIG: u64 = 64 << 20;
 /// The most bytes of packed weights that are unpacked; those that Keras writes are not packed, and not limited.
 const LARGEST_PACKED: u64 = 2 << 30;
 /// The most of them that are unpacked to memory; larger ones go to a temporary file.

@@ -1,7 +1,8 @@
 //! A file that Keras has written: which kind it is, its configuration, and where its weights are.
 
 use super::KerasError;
-use super::archive::{Archive, LARGEST_CONFIG, Member};
+use super::archive::{Archive, Member};
+use super::configuration::{LARGEST_CONFIG, parse};
 use super::store::{Region, Store};
 use hdf5_reader::storage::{BytesStorage, DynStorage, FileStorage};
 use plimsoll_state::input_file;
@@ -100,21 +101,6 @@ fn kind(start: &[u8]) -> Kind {
         [b'P', b'K', ..] => Kind::Archive,
         [0x89, b'H', b'D', b'F', ..] => Kind::Legacy,
         _ => Kind::Json,
-    }
-}
-
-fn parse(text: &[u8]) -> Result<Value, KerasError> {
-    if text.len() as u64 > LARGEST_CONFIG {
-        let (what, found) = ("the configuration".to_string(), text.len() as u64);
-        return Err(KerasError::TooLarge { what, found, most: LARGEST_CONFIG });
-    }
-    let text = std::str::from_utf8(text).map_err(|error| KerasError::Config(error.to_string()))?;
-    let foreign = |error| KerasError::Foreign(format!("its configuration is no JSON: {error}"));
-    let config: Value = serde_json::from_str(text).map_err(foreign)?;
-    match config {
-        // `to_json()` written with `json.dump` is a text in a text.
-        Value::String(inner) => serde_json::from_str(&inner).map_err(foreign),
-        config => Ok(config),
     }
 }
 
