@@ -63,8 +63,8 @@ pub struct Train {
     /// Overwrite freed memory with NaNs, to show that nobody reads it
     #[arg(long)]
     poison: bool,
-    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing; - for standard
-    /// output
+    /// Record what happens to memory, for `plimsoll report`, `export` and `replay`; costs next to nothing; - for
+    /// standard output
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// How tensors get their memory.

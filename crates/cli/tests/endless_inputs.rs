@@ -1,4 +1,5 @@
-//! Inputs that never end, never begin or are absurdly large: every command refuses them in seconds and in little memory.
+//! Inputs that never end, never begin or are absurdly large: every command refuses them in seconds and in little
+//! memory.
 
 #![cfg(target_os = "linux")]
 

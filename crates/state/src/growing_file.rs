@@ -8,8 +8,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Begins a file, in place of an older one of the same kind: one that is empty or starts with `head`. Anything else that
-/// is there stays. Links, pipes and `-` are treated as in [`crate::whole_file`].
+/// Begins a file, in place of an older one of the same kind: one that is empty or starts with `head`. Anything else
+/// that is there stays. Links, pipes and `-` are treated as in [`crate::whole_file`].
 pub fn create(path: &Path, head: &[u8]) -> io::Result<File> {
     match Destination::find(path)? {
         Destination::Output => standard_output(),

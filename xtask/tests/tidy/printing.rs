@@ -1,4 +1,5 @@
-//! Printing happens in one place: the macros panic when nobody reads any more, and print control characters as they are.
+//! Printing happens in one place: the macros panic when nobody reads any more, and print control characters as they
+//! are.
 
 use crate::rust_source::{cut, has_word};
 
