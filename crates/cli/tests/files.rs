@@ -121,6 +121,8 @@ fn a_trace_has_one_writer_and_replaces_only_traces() {
     first.kill().unwrap();
     first.wait().unwrap();
     succeeds("train cnn --data digits --steps 1 --trace both.trace", folder.path());
+    let same = "train cnn --data digits --steps 1 --trace a.safetensors --save a.safetensors";
+    assert_eq!(plimsoll(same, folder.path()).status.code(), Some(2));
     let refused = plimsoll("train cnn --data digits --steps 1 --trace a.plan.json", folder.path());
     assert_eq!(refused.status.code(), Some(2));
     let mut plan = String::new();

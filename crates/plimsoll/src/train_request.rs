@@ -191,6 +191,10 @@ impl TrainRequest {
 
     fn recorder(&self, prepared: &[Prepared], device: &Device) -> Result<Option<Recorder>, RequestError> {
         let Some(path) = &self.trace else { return Ok(None) };
+        if self.save.as_ref() == Some(path) {
+            let error = std::io::Error::other("both the trace and the result would go there");
+            return Err(RequestError::Unwritable { path: path.clone(), error });
+        }
         let way = match &self.memory_use {
             MemoryUse::Planned => Way::Planned,
             MemoryUse::Eager(eager) => Way::Eager(&eager.allocator),

@@ -105,7 +105,7 @@ fn create_beside(place: &Path) -> io::Result<(PathBuf, File)> {
     let old = match OpenOptions::new().write(true).open(place) {
         Ok(file) => Some(file.metadata()?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(refused(&format!("it cannot be written: {error}"))),
+        Err(error) => return Err(error),
     };
     // The number makes the name free; a name that is taken, also by a link, is never opened.
     let name = |number: u32| format!(".plimsoll-{}-{number}.part", std::process::id());
@@ -180,7 +180,7 @@ mod tests {
         let folder = folder.path();
         let (missing, below) = (folder.join("missing/file"), file.join("below"));
         for (path, why) in
-            [(missing, folder.to_str().unwrap()), (below, "written"), (folder.into(), "a folder")]
+            [(missing, folder.to_str().unwrap()), (below, "Not a directory"), (folder.into(), "a folder")]
         {
             let asked = check(&path).unwrap_err().to_string();
             let written = write(&path, |file| file.write_all(b"new")).unwrap_err().to_string();
