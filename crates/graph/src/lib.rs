@@ -14,6 +14,7 @@ pub mod op;
 mod role;
 pub mod samples;
 mod shape;
+mod shared;
 pub mod text;
 mod value;
 mod verify;

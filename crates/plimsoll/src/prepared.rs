@@ -28,7 +28,7 @@ pub struct Prepared {
     /// The proved plan that predicts a batch with the weights being trained, in the same arena.
     pub evaluation: Evaluation,
     /// The proof that all of these run in one arena: the plans of the parts, of the updates, of the evaluation, in this
-    /// order.
+    /// order. Of several lengths, only the first has an evaluation of its own.
     pub arena: VerifiedArena,
     /// What no plan for these micro-batches can do without, whatever is computed again.
     pub least: Bytes,
@@ -149,6 +149,16 @@ impl Prepared {
         Ok(Self { job: job.clone(), training, parts, updates, evaluation, arena, least })
     }
 
+    /// The same as one of several lengths: what is trained is judged at another one, by the evaluation there.
+    pub(crate) fn judged_by(self, other: &Self) -> Result<Self, JobError> {
+        Ok(Self { arena: self.arena.without_last()?, evaluation: other.evaluation.clone(), ..self })
+    }
+
+    /// Whether the evaluation runs in this arena.
+    pub(crate) fn has_evaluation(&self) -> bool {
+        self.arena.plans().len() > self.parts.len() + usize::from(self.updates.is_some())
+    }
+
     /// The same, if its peak is within a budget.
     pub(crate) fn within(self, budget: Bytes) -> Result<Self, JobError> {
         match self.peak() <= budget {
@@ -241,6 +251,8 @@ impl Draft {
         rewritten: Graph,
         plan: Plan,
     ) -> Result<Self, JobError> {
+        let mut rewritten = rewritten;
+        rewritten.trim();
         let values = verify_same(&training.graph, &rewritten)?;
         Ok(Self { rows, training: training.rewritten(rewritten, &values), plan })
     }
@@ -266,10 +278,12 @@ impl Job {
 
     /// The same graph, with updates that can be skipped if the job asks for it.
     pub(crate) fn gated(&self, training: TrainingGraph) -> Result<TrainingGraph, JobError> {
-        match self.on_nan {
-            OnNan::Stop => Ok(training),
-            OnNan::Skip => Ok(gated(&training)?),
-        }
+        let mut training = match self.on_nan {
+            OnNan::Stop => training,
+            OnNan::Skip => gated(&training)?,
+        };
+        training.graph.trim();
+        Ok(training)
     }
 
     /// What applies the sums of micro-batches, with updates that can be skipped if the job asks for it.
@@ -379,7 +393,8 @@ impl Job {
         let target = self.target();
         let mut batch = self.batch;
         loop {
-            let judging = evaluation_graph(self.model.lower(batch, Mode::Inference)?, &self.objective)?;
+            let mut judging = evaluation_graph(self.model.lower(batch, Mode::Inference)?, &self.objective)?;
+            judging.graph.trim();
             let made = plan(&judging.graph, &target, self.options, residents);
             if made.peak <= peak || batch == 1 {
                 return Ok((batch, judging, made));
