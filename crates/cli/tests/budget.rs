@@ -48,10 +48,11 @@ fn deep_models_stay_within_the_constant() {
 
 #[test]
 fn many_lengths_stay_within_the_constant() {
-    let lengths: Vec<String> = (1..=128).map(|length| length.to_string()).collect();
+    // The longest comes first, so that two steps show the peak.
+    let lengths: Vec<String> = (1..=128).rev().map(|length| length.to_string()).collect();
     let lengths = lengths.join(",");
     for model in ["lstm", "transformer@16,layers=4,width=32,ff=64,heads=2,vocab=100"] {
-        stays_within(&format!("train {model} --data synthetic --batch 4 --steps 130 --lengths {lengths}"));
+        stays_within(&format!("train {model} --data synthetic --batch 4 --steps 2 --lengths {lengths}"));
     }
 }
 
@@ -84,6 +85,19 @@ fn losses_of_a_cut_batch_do_not_depend_on_threads() {
     }
 }
 
+/// Everything but micro-batches leaves the bits as they are, and one micro-batch is none.
+#[test]
+fn who_asks_for_a_whole_batch_gets_its_numbers() {
+    let loss = |more: &str| json(&format!("train cnn --data synthetic --steps 2 {more}"))["loss"].clone();
+    let free = loss("--memory 64MiB");
+    assert_eq!(loss("--memory 9MiB --micro-batches 1"), free);
+    assert_ne!(
+        loss("--memory 4MiB"),
+        free,
+        "sums round in another order; if this holds, documents say less than is true"
+    );
+}
+
 #[test]
 fn a_batch_that_is_cut_says_that_its_sums_round_in_another_order() {
     let (_, stderr) = output(&mut plimsoll("train cnn --data synthetic --steps 1 --memory 4MiB"));
@@ -106,10 +120,9 @@ fn what_the_system_refuses_is_said_to_be_refused_by_the_system() {
         let script = format!("ulimit -v {kib}; exec {binary} {arguments}");
         output(Command::new("sh").args(["-c", &script]))
     };
-    let (refused, stderr) = limited("train vgg16@32 --data synthetic --steps 1 --threads 1", 1 << 20);
+    let (refused, stderr) = limited("train vgg16@32 --data synthetic --steps 1 --threads 1", 400 << 10);
     assert_eq!(refused.status.code(), Some(1), "{stderr}");
-    for piece in ["the operating system refused", "limit on address space is 1.00 GiB", "hint:", "ulimit -v"]
-    {
+    for piece in ["the operating system refused", "limit on address space is 400 MiB", "hint:", "ulimit -v"] {
         assert!(stderr.contains(piece), "no `{piece}` in\n{stderr}");
     }
     assert!(!stderr.contains("only"), "{stderr}");
@@ -150,8 +163,8 @@ fn devices(runtime: &Path) -> Value {
 fn runs_beside_each_other_leave_each_other_what_they_promised() {
     let runtime = tempfile::tempdir().unwrap();
     assert_eq!(devices(runtime.path())["devices"][0]["in_use_bytes"], 0);
-    // An allocator that is given 8 GiB may take them, and has taken next to nothing yet.
-    let eager = "train cnn --data digits --mode eager --memory 8GiB --steps 100000000";
+    // An allocator that is given a gibibyte may take it, and has taken next to nothing yet.
+    let eager = "train cnn --data digits --mode eager --memory 1GiB --steps 100000000";
     let mut runs: Vec<Running> = (0..2).map(|_| Running::start(runtime.path(), eager)).collect();
     let started = Instant::now();
     let seen = loop {
@@ -161,9 +174,9 @@ fn runs_beside_each_other_leave_each_other_what_they_promised() {
         }
         assert!(started.elapsed() < Duration::from_secs(60), "{seen:#}");
     };
-    assert_eq!(seen["devices"][0]["in_use_bytes"], 16u64 << 30);
+    assert_eq!(seen["devices"][0]["in_use_bytes"], 2u64 << 30);
     let promised = seen["host"]["promised_bytes"].as_u64().unwrap();
-    assert!(promised > 15 << 30, "{seen:#}");
+    assert!(promised > 3 << 29, "{seen:#}");
     let host = |key: &str| seen["host"][key].as_u64().unwrap();
     let left = host("available_bytes").saturating_sub(promised);
     assert_eq!(host("automatic_limit_bytes"), left - host("reserve_bytes"));

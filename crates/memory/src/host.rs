@@ -6,7 +6,7 @@ mod meminfo;
 pub use cgroup::Cgroup;
 
 use crate::mapping::Mapping;
-use crate::{Hardware, Registry};
+use crate::{Hardware, Promise, Registry};
 use plimsoll_trace::Bytes;
 
 /// The host's memory.
@@ -70,6 +70,11 @@ impl HostMemory {
     /// Asks the operating system.
     pub fn read() -> Self {
         let others = Registry::of_user().map_or(Vec::new(), |registry| registry.others());
+        Self::beside(&others)
+    }
+
+    /// Asks the operating system, where others have promised to take something.
+    pub fn beside(others: &[Promise]) -> Self {
         let promised = others.iter().map(|promise| promise.outstanding().0).fold(0, u64::saturating_add);
         let promised = Bytes(promised);
         Self { promised, ..Self::from_files(&|path| std::fs::read_to_string(path).ok()) }

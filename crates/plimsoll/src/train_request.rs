@@ -7,8 +7,8 @@ use crate::run_files::RunFiles;
 use crate::trainer::peak;
 use crate::training_run::TrainingRun;
 use crate::{
-    Bytes, DeviceRequest, EagerOptions, JobRequest, Note, OnShortage, PlanFile, Prepared, RequestError, Run,
-    imported, specification,
+    Allowed, Bytes, DeviceRequest, EagerOptions, JobRequest, Lever, Note, OnShortage, PlanFile, Prepared,
+    RequestError, Run, fit, imported, specification,
 };
 use plimsoll_graph::{Op, OpKind};
 use plimsoll_import::keras::Keras;
@@ -148,7 +148,13 @@ impl TrainRequest {
         }
         let device = self.device()?;
         let budget = (self.memory_use == MemoryUse::Planned).then_some(device.limit());
-        let prepared = opened.job.prepare_lengths(&self.lengths, budget)?;
+        let prepared = match (budget, job.micro_batches, &self.lengths[..]) {
+            // Who asks for one micro-batch wants the numbers of a whole batch.
+            (Some(budget), Some(1), []) => {
+                vec![fit(&opened.job, budget, Allowed::EXACT.without(Lever::Accumulate))?.prepared]
+            }
+            _ => opened.job.prepare_lengths(&self.lengths, budget)?,
+        };
         let (keras, compiled_rate, notes) = (opened.keras, opened.learning_rate, opened.notes);
         Ok(OpenedStep { device, prepared, keras, compiled_rate, notes })
     }

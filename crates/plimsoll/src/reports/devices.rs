@@ -78,10 +78,10 @@ pub struct HostReport {
 impl DevicesReport {
     /// The devices that a request would make.
     pub fn of(request: &DeviceRequest) -> Result<Self, DeviceError> {
-        let memory = HostMemory::read();
+        let others = Registry::of_user().map_or(Vec::new(), |registry| registry.others());
+        let memory = HostMemory::beside(&others);
         let devices = request.all(&memory)?;
         let notes = limits_note(&devices, &memory).into_iter().collect();
-        let others = Registry::of_user().map_or(Vec::new(), |registry| registry.others());
         let mut devices: Vec<DeviceReport> = devices.iter().map(device).collect();
         if let ([whole], true) = (&mut devices[..], request.split.is_empty()) {
             let promised = others.iter().map(|promise| promise.bytes.0).fold(0, u64::saturating_add);
