@@ -58,6 +58,8 @@ pub enum RequestError {
     Slowdown { slowdown: f64 },
     #[error("cannot write {}: {error}", .path.display())]
     Unwritable { path: PathBuf, error: std::io::Error },
+    #[error("cannot write {}: {problem}; what was trained is in {}", .path.display(), .elsewhere.display())]
+    SavedElsewhere { path: PathBuf, problem: String, elsewhere: PathBuf },
 }
 
 impl From<KerasError> for RequestError {
@@ -134,6 +136,9 @@ impl RequestError {
             }
             Self::Slowdown { .. } => Some(Hint::say("0.35 is 35 % more time a sample")),
             Self::Unwritable { path, .. } => Some(unwritable(path)),
+            Self::SavedElsewhere { elsewhere, .. } => {
+                Some(Hint::Say(format!("move {} to where it belongs", elsewhere.display())))
+            }
             Self::Growth { .. } | Self::NothingToDo { .. } => None,
         }
     }
@@ -154,7 +159,7 @@ impl RequestError {
     pub fn is_problem(&self) -> bool {
         match self {
             Self::Job(error) => error.is_problem(),
-            Self::PlanTooLarge { .. } | Self::Promised { .. } => true,
+            Self::PlanTooLarge { .. } | Self::Promised { .. } | Self::SavedElsewhere { .. } => true,
             _ => false,
         }
     }

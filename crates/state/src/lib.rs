@@ -23,6 +23,7 @@
 mod compare;
 mod contents;
 mod error;
+pub mod orphans;
 pub mod safetensors;
 mod state;
 mod verify;
