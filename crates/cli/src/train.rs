@@ -72,7 +72,9 @@ pub struct Train {
 
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
-    let run = arguments.request()?.open()?;
+    let request = arguments.request()?;
+    notes::tell(&request.notes());
+    let run = request.open()?;
     notes::tell(run.notes());
     let (headline, data) = (run.prepared()[0].headline(), run.data());
     eprintln!("{headline} · {} samples of {}", data.train.count(), data.name);

@@ -182,6 +182,9 @@ fn runs_beside_each_other_leave_each_other_what_they_promised() {
     for (run, process) in seen["runs"].as_array().unwrap().iter().zip(sorted(&runs)) {
         assert_eq!((&run["process"], &run["who"]), (&Value::from(process), &Value::from("cnn")));
     }
+    let (_, stderr) =
+        output(plimsoll("train cnn --data digits --steps 1").env("XDG_RUNTIME_DIR", runtime.path()));
+    assert!(stderr.contains("note: the automatic limit leaves") && stderr.contains("other runs"), "{stderr}");
     runs.iter_mut().for_each(Running::end);
     let after = devices(runtime.path());
     assert_eq!((&after["runs"], &after["devices"][0]["in_use_bytes"]), (&Value::Array(vec![]), &0.into()));

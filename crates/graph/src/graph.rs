@@ -5,8 +5,8 @@
 //! - every input of `ops[o]` is an input, persistent, or an output of some `ops[p]` with `p < o`.
 //! - the types of an op's outputs are what its shape rule gives for its inputs.
 
+use crate::cheap_list::CheapList;
 use crate::op::{Op, OpId, OpKind, Phase};
-use crate::shared::Shared;
 use crate::{Init, Role, ShapeError, Source, TensorType, Value, ValueId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -29,9 +29,9 @@ pub struct Site {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     name: String,
-    layers: Shared<String>,
-    values: Shared<Value>,
-    ops: Shared<Op>,
+    layers: CheapList<String>,
+    values: CheapList<Value>,
+    ops: CheapList<Op>,
     outputs: Vec<ValueId>,
 }
 
@@ -47,9 +47,9 @@ impl Graph {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            layers: Shared::default(),
-            values: Shared::default(),
-            ops: Shared::default(),
+            layers: CheapList::default(),
+            values: CheapList::default(),
+            ops: CheapList::default(),
             outputs: Vec::new(),
         }
     }

@@ -4,8 +4,8 @@
 //! dies, so a file that can be locked has no owner, and is removed by whoever finds it. Files are written and locked
 //! before they get the name under which others look for them.
 //!
-//! It is advice, not a barrier: other users' runs are not seen, a folder that cannot be used means no registry, and what
-//! stands in it may be anything and is believed only if it is a locked file of ours.
+//! It is advice, not a barrier: other users' runs are not seen, a folder that cannot be used means no registry, and
+//! what stands in it may be anything and is believed only if it is a locked file of ours.
 
 use crate::process;
 use plimsoll_trace::Bytes;

@@ -3,7 +3,7 @@
 use crate::data::DataError;
 use crate::fit::fit;
 use crate::hint::{Hint, Setting};
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, OnShortage, OverBudget, PlanFileError, Prepared};
 use plimsoll_exec::eager::Shortage;
 use plimsoll_exec::{Backend, BindError, CpuBackend, StepError};
@@ -159,6 +159,9 @@ impl JobError {
                 Some(Hint::set(text, [Setting::Threads(1)]))
             }
             Self::Step { error: StepError::OutOfMemory(shortage), .. } => Some(eager_hint(shortage)),
+            Self::Plan(PlanError::TooLarge { .. }) => {
+                Some(Hint::set("a tensor must fit what a device takes at once", [Setting::Batch(None)]))
+            }
             Self::NotFinite { .. } => Some(Hint::set(
                 "a lower learning rate helps most often; check the data for absurd values",
                 [Setting::LearningRate(None)],

@@ -2,7 +2,7 @@
 //! arena that is as large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
 
 use crate::lanes::fewer_may_do;
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::{ElementType, Shape};
 use plimsoll_model::Model;

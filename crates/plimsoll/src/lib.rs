@@ -39,6 +39,7 @@ mod micro_batches;
 mod note;
 mod over_budget;
 mod plan_file;
+mod planning;
 mod prepared;
 mod profile_cache;
 mod promise;

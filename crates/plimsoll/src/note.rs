@@ -27,6 +27,9 @@ pub enum Note {
         if *.random { "; and what is random in the model, such as dropout, is drawn anew for each" } else { "" }
     )]
     MicroBatches { count: usize, rows: usize, random: bool },
+    /// Others whose memory an automatic limit leaves alone.
+    #[error("the automatic limit leaves {promised} to other runs, which have promised to take it")]
+    Promised { promised: Bytes },
     /// Memory that is taken at once, where nobody said how much.
     #[error(
         "without a limit, what the plan needs is taken at once ({peak}), not the automatic limit of {limit}"

@@ -2,7 +2,7 @@
 
 use crate::fit::side_by_side;
 use crate::hint::{Hint, PlannedChange, Setting};
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, Prepared};
 use plimsoll_plan::{Holding, Residents, Usage};
 use plimsoll_train::lever::Home;

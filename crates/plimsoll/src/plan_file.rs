@@ -7,7 +7,7 @@
 
 use crate::hint::{Call, Hint};
 use crate::micro_batches::{self, MOST_MICRO_BATCHES};
-use crate::prepared::{Draft, Graphs, Planned};
+use crate::planning::{Draft, Graphs, Planned};
 use crate::{Bytes, Job, JobError, OnNan, Prepared};
 use plimsoll_graph::{Graph, text};
 use plimsoll_model::{Mode, Model};

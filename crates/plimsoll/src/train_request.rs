@@ -12,7 +12,7 @@ use crate::{
 };
 use plimsoll_graph::{Op, OpKind};
 use plimsoll_import::keras::Keras;
-use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, by_name};
+use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, HostMemory, by_name};
 use plimsoll_trace::Recorder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -105,6 +105,13 @@ impl TrainRequest {
             trace: None,
             poison: false,
         }
+    }
+
+    /// What the caller should know before the run is put together, also if it cannot be.
+    pub fn notes(&self) -> Vec<Note> {
+        let promised = HostMemory::read().promised;
+        let counts = self.is_automatic() && promised > Bytes::ZERO;
+        counts.then_some(Note::Promised { promised }).into_iter().collect()
     }
 
     /// Puts the run together: what cannot be done is refused here, before anything runs.

@@ -59,7 +59,8 @@ mod tests {
         let left = std::fs::read_dir(folder.path()).unwrap().flatten();
         let mut left: Vec<String> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
         let mut kept = kept.map(|(name, _)| name);
-        (left.sort(), kept.sort());
+        left.sort();
+        kept.sort();
         assert_eq!(left, kept);
         remove(Path::new("nowhere"));
     }

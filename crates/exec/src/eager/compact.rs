@@ -2,9 +2,9 @@
 //!
 //! Method: the contents of all live blocks are moved out, every region is given back, and a fresh allocator gives the
 //! blocks again, in the order of their old addresses. Contents wait outside the device, in memory that is taken as it
-//! fills and goes back as it empties, while the pages they leave go back at once: at no time has the process more than a
-//! piece beside what the regions had, or what is live. Whether the fresh allocator has place for everybody is tried in a
-//! simulation first; if it has not, nothing is moved.
+//! fills and goes back as it empties, while the pages they leave go back at once: at no time has the process more than
+//! a piece beside what the regions had, or what is live. Whether the fresh allocator has place for everybody is tried
+//! in a simulation first; if it has not, nothing is moved.
 
 use super::{Eager, Held, Pool, StepError};
 use plimsoll_memory::{Address, Arena, Device, Refusal, Simulated};

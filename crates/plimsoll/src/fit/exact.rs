@@ -3,7 +3,7 @@
 use super::samples_stay_apart;
 use crate::lanes::most_lanes;
 use crate::micro_batches::MOST_MICRO_BATCHES;
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::Residents;
 use plimsoll_train::{Allowed, Lever};

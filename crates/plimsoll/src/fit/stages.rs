@@ -1,7 +1,7 @@
 //! The way from a model as written to a plan, lever by lever.
 
 use super::Stage;
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::{Options, Residents};
 use plimsoll_train::lever::{Cost, Home};

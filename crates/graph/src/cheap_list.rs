@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 /// A list whose copies cost nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shared<T>(Arc<Vec<T>>);
+pub(crate) struct CheapList<T>(Arc<Vec<T>>);
 
-impl<T: Clone> Shared<T> {
+impl<T: Clone> CheapList<T> {
     /// The list to be changed; what others share of it is copied first.
     pub(crate) fn to_mut(&mut self) -> &mut Vec<T> {
         Arc::make_mut(&mut self.0)
@@ -22,13 +22,13 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-impl<T> Default for Shared<T> {
+impl<T> Default for CheapList<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<T> Deref for Shared<T> {
+impl<T> Deref for CheapList<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -36,13 +36,13 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T: Serialize> Serialize for Shared<T> {
+impl<T: Serialize> Serialize for CheapList<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.as_slice().serialize(serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shared<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for CheapList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::deserialize(deserializer).map(|list| Self(Arc::new(list)))
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn copies_share_until_one_changes() {
-        let mut one: Shared<u32> = Shared::default();
+        let mut one: CheapList<u32> = CheapList::default();
         one.to_mut().extend([1, 2]);
         let other = one.clone();
         assert!(Arc::ptr_eq(&one.0, &other.0));
