@@ -6,14 +6,14 @@ use crate::output;
 use crate::size::size;
 use crate::table::Table;
 use clap::Args;
-use plimsoll::reports::{DevicesReport, HostReport};
+use plimsoll::reports::{DevicesReport, HostReport, RunReport};
 use plimsoll::{Bytes, DeviceRequest, PartRequest};
 use std::process::ExitCode;
 
 /// `plimsoll devices`
 ///
 /// Without --memory a device gets an automatic limit: what the cgroup and the available memory leave, minus a reserve
-/// of 5 % of that (at least 256 MiB, at most half).
+/// of 5 % of that (at least 256 MiB, at most half). What other runs of the same user have promised to take is not left.
 #[derive(Args)]
 pub struct Devices {
     /// The limit of the host, or with --split what all its parts may come to
@@ -65,7 +65,20 @@ fn as_text(report: &DevicesReport) -> String {
         [first, _, ..] => Some(first.unassigned_bytes),
         _ => None,
     };
-    format!("{}\n\n{}", table.print(), host(&report.host, unassigned))
+    format!("{}{}\n\n{}", table.print(), runs(&report.runs), host(&report.host, unassigned))
+}
+
+/// The runs that live now.
+fn runs(runs: &[RunReport]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["process", "run", "promised", "resident"]).right(2).right(3);
+    for RunReport { process, who, promised_bytes, resident_bytes } in runs {
+        let resident = resident_bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
+        table.row([process.to_string(), who.clone(), promised_bytes.to_string(), resident]);
+    }
+    format!("\n\n{}", table.print())
 }
 
 /// Where the host's figures come from.
@@ -83,6 +96,9 @@ fn host(host: &HostReport, unassigned: Option<Bytes>) -> String {
         None => row("cgroup limit", "none".to_string(), ""),
     }
     row("available", size(host.available_bytes), "what new programs could get without swapping");
+    if host.promised_bytes > Bytes::ZERO {
+        row("promised", host.promised_bytes.to_string(), "of that, what other runs will still take");
+    }
     row(
         "reserve",
         size(host.reserve_bytes),

@@ -17,7 +17,7 @@ pub struct Step {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = batch)]
     pub batch: usize,
     /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as
-    /// it takes]
+    /// it takes]; more than one round sums in another order, so losses differ in their last digits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_MICRO_BATCHES as i64))]
     pub micro_batches: Option<u32>,
     /// sgd, momentum, nesterov, rmsprop, adam or adamw [default: what the model's file was compiled with, or adam]
@@ -31,7 +31,7 @@ pub struct Step {
     /// gradients, which takes memory
     #[arg(long, value_name = "WHAT", value_enum)]
     pub on_nan: Option<NanAction>,
-    /// Threads that kernels run on [default: all]; results do not depend on it
+    /// Threads that kernels run on, 512 at most [default: all]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// The most memory the step may take, such as 512MiB, 2GB or 1.5GiB

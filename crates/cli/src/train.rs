@@ -75,7 +75,9 @@ pub struct Train {
 /// Runs the command.
 pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let channel = Channel::beside(&[arguments.trace.as_deref()], arguments.step.json)?;
-    let run = arguments.request()?.open()?;
+    let request = arguments.request()?;
+    notes::tell(&request.notes());
+    let run = request.open()?;
     notes::tell(run.notes());
     let (headline, data) = (run.prepared()[0].headline(), run.data());
     output::tell(format!("{headline} · {} samples of {}", data.train.count(), data.name));

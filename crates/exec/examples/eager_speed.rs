@@ -45,7 +45,7 @@ fn calls_of_a_step(spec: &str, batch: usize) -> Vec<Call> {
     let training = training_graph(forward, &loss.into(), Optimizer::Sgd).expect("it can be trained");
     let settings = RunSettings { poison: false, record: true };
     let make = || by_name("bfc", &AllocatorOptions::default()).expect("it has this name");
-    let mut eager = Eager::new(&Device::host(LIMIT), Box::new(make), 2, settings);
+    let mut eager = Eager::new(&Device::host(LIMIT), Box::new(make), 2, settings).unwrap();
     let program = eager.load(training.graph.clone(), &[]).expect("there is room");
     let before = eager.recording().events.len();
     eager.begin(program).expect("there is room");

@@ -27,15 +27,14 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is checked to be finite in every run of an op.
-pub(crate) fn guard(graph: &Graph, op: &Op, watched: &[ValueId]) -> Guard {
+/// Whether a graph looks by itself whether everything is finite; it goes on where it is not.
+pub(crate) fn judges_itself(graph: &Graph) -> bool {
+    graph.ops().iter().any(|op| matches!(op.kind, OpKind::AllFinite(_)))
+}
+
+/// What is checked to be finite in every run of an op, in a graph that does not judge itself.
+pub(crate) fn guard(op: &Op, watched: &[ValueId]) -> Guard {
     let is_update = matches!(op.kind, OpKind::Update(_));
-    let is_watched = || op.outputs.iter().any(|output| watched.contains(output));
-    let judges_itself = || graph.ops().iter().any(|op| matches!(op.kind, OpKind::AllFinite(_)));
-    // A graph that looks by itself whether everything is finite goes on where it is not.
-    if (is_update || is_watched()) && judges_itself() {
-        return Guard::None;
-    }
     // An update reads the gradient as its second input, and a non-finite one would ruin the parameter for good.
     if is_update {
         return Guard::Input(1);
@@ -124,6 +123,14 @@ pub enum BindError {
     /// The device does not have the memory.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
+    /// The operating system does not give so many threads.
+    #[error("the operating system refused to start {threads} threads: {said}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What it said.
+        said: String,
+    },
     /// The kernels cannot use the device's memory.
     #[error("{device} is a device that the backend `{backend}` cannot use")]
     OtherDevice {

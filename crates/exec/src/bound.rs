@@ -1,23 +1,59 @@
-//! Ops bound to addresses of the host: nothing is looked up, computed or allocated when they run.
+//! Ops bound to addresses of the host, one after another: binding one costs far less than running it, and what it
+//! takes to keep all of them bound would count for every program. Nothing is allocated.
 
 #![allow(unsafe_code)]
 
 use crate::backend::{Cause, Guard};
-use crate::kernels::{Call, Input, Output, cpu};
-use plimsoll_graph::{ElementType, Graph, Op, OpId, TensorType, ValueId};
+use crate::kernels::{Call, Input, Output, Scratch, cpu};
+use plimsoll_graph::{ElementType, Graph, Op, OpId, ValueId};
 use plimsoll_memory::HostArena;
 use plimsoll_plan::{Plan, VerifiedPlan, bytes_of};
 use plimsoll_trace::Bytes;
 
-/// Binds each step of a plan to an arena.
+/// Views with room for any op of some plans, bound to none.
+pub(crate) fn unbound(plans: &[VerifiedPlan]) -> BoundStep {
+    let ops = || plans.iter().flat_map(|plan| plan.graph().ops());
+    let mut step = BoundStep::unbound(OpId(0), Guard::None);
+    step.inputs.reserve_exact(ops().map(|op| op.inputs.len()).max().unwrap_or(0));
+    step.outputs.reserve_exact(ops().map(|op| op.outputs.len()).max().unwrap_or(0));
+    step
+}
+
+/// Binds a step of a plan to an arena.
 ///
 /// # Panics
 /// If the arena is smaller than the plan's peak.
-pub(crate) fn bind(plan: &VerifiedPlan, guards: &[Guard], memory: &mut HostArena) -> Vec<BoundStep> {
-    let steps = plan.plan().order.iter().zip(guards).enumerate();
-    steps
-        .map(|(index, (&op, &guard))| bind_step(plan, memory, index, BoundStep::unbound(op, guard)))
-        .collect()
+pub(crate) fn bind(step: &mut BoundStep, plan: &VerifiedPlan, index: usize, memory: &mut HostArena) {
+    let (graph, layout) = (plan.graph(), plan.plan());
+    step.op = layout.order[index];
+    let op = graph.op(step.op);
+    let mut reach = Bytes::ZERO;
+    let mut address = |value: ValueId| {
+        let buffer = layout.buffer_of(value).expect("a verified plan stores what it computes");
+        reach = reach.max(buffer.end().distance());
+        aligned(memory.address(buffer.offset, bytes_of(graph.tensor(value))), layout)
+    };
+    step.inputs.clear();
+    for (input, &value) in op.inputs.iter().enumerate() {
+        let (tensor, start) = (graph.tensor(value).clone(), address(value).cast_const());
+        // SAFETY: the arena outlives the views, the address was checked to lie inside it and to be aligned, and the
+        // verified plan keeps everything but the output that replaces it away while the step runs.
+        step.inputs.push(unsafe { Input::new(tensor, start, replaced_by(graph, layout, op, input)) });
+    }
+    step.outputs.clear();
+    for &value in &op.outputs {
+        let (tensor, start) = (graph.tensor(value).clone(), address(value));
+        // SAFETY: as above; the verified plan gives each output of a step bytes of its own.
+        step.outputs.push(unsafe { Output::new(tensor, start) });
+    }
+    step.scratch = layout.scratch[index].map(|buffer| {
+        let buffer = layout.buffer(buffer);
+        reach = reach.max(buffer.end().distance());
+        let start = aligned(memory.address(buffer.offset, buffer.bytes), layout);
+        // SAFETY: as above; the verified plan keeps scratch apart from all values of its step.
+        unsafe { Scratch::new(start, buffer.bytes.as_usize() / 4) }
+    });
+    step.reach = reach;
 }
 
 /// Runs an op, unless a guarded input is not finite, and looks at a guarded output.
@@ -58,7 +94,7 @@ pub(crate) struct BoundStep {
     pub(crate) op: OpId,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<Output>,
-    pub(crate) scratch: Option<Output>,
+    pub(crate) scratch: Option<Scratch>,
     /// The end of the highest buffer that the views of this step show.
     pub(crate) reach: Bytes,
     /// What is checked to be finite in every run.
@@ -79,36 +115,6 @@ fn run(op: &Op, step: &mut BoundStep) -> Result<(), Cause> {
     let scratch = step.scratch.as_mut().map_or(&mut [][..], |scratch| scratch.f32());
     let call = Call { inputs: &step.inputs, outputs: &mut step.outputs, scratch };
     cpu::run(&op.kind, call).map_err(Cause::Kernel)
-}
-
-fn bind_step(plan: &VerifiedPlan, memory: &mut HostArena, index: usize, mut step: BoundStep) -> BoundStep {
-    let (graph, layout) = (plan.graph(), plan.plan());
-    let op = graph.op(step.op);
-    let reach = &mut step.reach;
-    let mut address = |value: ValueId| {
-        let buffer = layout.buffer_of(value).expect("a verified plan stores what it computes");
-        *reach = (*reach).max(buffer.end().distance());
-        aligned(memory.address(buffer.offset, bytes_of(graph.tensor(value))), layout)
-    };
-    let inputs = (op.inputs.iter().enumerate()).map(|(input, &value)| {
-        let start = address(value).cast_const();
-        // SAFETY: the arena outlives the program, the address was checked to lie inside it and to be aligned, and the
-        // verified plan keeps everything but the output that replaces it away while the step runs.
-        unsafe { Input::new(graph.tensor(value).clone(), start, replaced_by(graph, layout, op, input)) }
-    });
-    step.inputs.extend(inputs);
-    // SAFETY: as above; the verified plan gives each output of a step bytes of its own.
-    let outputs =
-        op.outputs.iter().map(|&value| unsafe { Output::new(graph.tensor(value).clone(), address(value)) });
-    step.outputs.extend(outputs);
-    step.scratch = layout.scratch[index].map(|buffer| {
-        let buffer = layout.buffer(buffer);
-        step.reach = step.reach.max(buffer.end().distance());
-        let floats = TensorType::f32([buffer.bytes.as_usize() / 4]);
-        // SAFETY: as above; the verified plan keeps scratch apart from all values of its step.
-        unsafe { Output::new(floats, aligned(memory.address(buffer.offset, buffer.bytes), layout)) }
-    });
-    step
 }
 
 /// Offsets are aligned; addresses are, too, if every page begins at such an address.

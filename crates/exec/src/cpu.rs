@@ -1,6 +1,6 @@
 //! The CPU as a backend: kernels in a pool of threads, in the memory of the host.
 //!
-//! Invariant: nothing is allocated while a program runs. The arena is mapped and views are bound when the session is
+//! Invariant: nothing is allocated while a program runs. The arena is mapped and views have room when the session is
 //! made, kernels take their scratch from the plan, and what they keep a thread is taken with the pool.
 
 use crate::backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session};
@@ -16,17 +16,20 @@ use std::sync::Arc;
 /// The CPU's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuBackend {
-    /// The size of the thread pool. Results do not depend on it; a little scratch does.
+    /// The size of the thread pool. Results do not depend on it.
     pub threads: usize,
+    /// How many of the threads have scratch of their own: the more, the faster are ops that need some, and the larger
+    /// is a plan. Results do not depend on it.
+    pub lanes: usize,
     /// The size of the arena's pages. The host's memory needs none, but its kernels run in pages all the same, as those
     /// of other devices must.
     pub page: Option<Bytes>,
 }
 
 impl CpuBackend {
-    /// So many threads, in memory that is one piece.
-    pub fn new(threads: usize) -> Self {
-        Self { threads, page: None }
+    /// So many threads, each with scratch of its own, in memory that is one piece.
+    pub const fn new(threads: usize) -> Self {
+        Self { threads, lanes: threads, page: None }
     }
 }
 
@@ -43,7 +46,7 @@ impl Backend for CpuBackend {
     }
 
     fn target(&self, profile: Profile) -> Target {
-        Target { profile, page: self.page, ..Target::new(CpuKernels { threads: self.threads }) }
+        Target { profile, page: self.page, ..Target::new(CpuKernels { lanes: self.lanes }) }
     }
 
     fn bind(
@@ -56,46 +59,41 @@ impl Backend for CpuBackend {
         let memory = device.arena(who, arena.peak(), arena.page())?.into_host().map_err(|_| {
             BindError::OtherDevice { backend: self.name().to_string(), device: device.name().to_string() }
         })?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build();
-        let pool = pool.expect("the operating system gives us threads");
+        let pool = start_threads(self.threads)?;
         pool.broadcast(|_| cpu::prepare_thread());
-        Ok(Box::new(CpuSession::bind(arena, guards, memory, pool)))
+        let (step, guards) = (bound::unbound(arena.plans()), guards.to_vec());
+        Ok(Box::new(CpuSession { step, memory, guards, arena, pool, reach: Bytes::ZERO }))
     }
+}
+
+/// A pool of so many threads, if the operating system gives them.
+pub(crate) fn start_threads(threads: usize) -> Result<rayon::ThreadPool, BindError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| BindError::Threads { threads, said: error.to_string() })
 }
 
 struct CpuSession {
     // Views hold addresses inside the memory, so they are dropped first: fields drop in the order they stand in.
-    programs: Vec<Vec<BoundStep>>,
+    step: BoundStep,
     memory: HostArena,
+    /// For each program, what each step checks.
+    guards: Vec<Vec<Guard>>,
     arena: Arc<VerifiedArena>,
     pool: rayon::ThreadPool,
     reach: Bytes,
 }
 
-impl CpuSession {
-    fn bind(
-        arena: Arc<VerifiedArena>,
-        guards: &[Vec<Guard>],
-        mut memory: HostArena,
-        pool: rayon::ThreadPool,
-    ) -> Self {
-        let plans = arena.plans().iter().zip(guards);
-        let programs = plans.map(|(plan, guards)| bound::bind(plan, guards, &mut memory)).collect();
-        Self { programs, memory, arena, pool, reach: Bytes::ZERO }
-    }
-}
-
 impl Session for CpuSession {
     fn run(&mut self, program: ProgramId, steps: Range<usize>) -> Result<(), Fault> {
-        let Self { programs, arena, pool, reach, .. } = self;
-        let graph = arena.plans()[program.0].graph();
-        let first = steps.start;
-        let steps = &mut programs[program.0][steps];
+        let Self { step, memory, guards, arena, pool, reach } = self;
+        let (plan, guards) = (&arena.plans()[program.0], &guards[program.0]);
         // The whole walk runs inside the pool, so that kernels find it and no job crosses from outside at every op.
         pool.install(|| {
-            for (index, step) in steps.iter_mut().enumerate() {
+            for index in steps {
+                bound::bind(step, plan, index, memory);
+                step.guard = guards[index];
                 *reach = (*reach).max(step.reach);
-                run_guarded(graph, step).map_err(|cause: Cause| Fault { step: first + index, cause })?;
+                run_guarded(plan.graph(), step).map_err(|cause: Cause| Fault { step: index, cause })?;
             }
             Ok(())
         })

@@ -17,8 +17,9 @@ pub use compact::Compaction;
 pub use pool::{Held, MakeAllocator, Pool};
 pub use shortage::Shortage;
 
-use crate::backend::ProgramId;
+use crate::backend::{BindError, ProgramId};
 use crate::bound::{check_outputs, run_guarded};
+use crate::cpu::start_threads;
 use crate::executor::{RunSettings, given_values};
 use crate::kernels::CpuKernels;
 use crate::step_error::StepError;
@@ -67,18 +68,17 @@ enum Walk {
 
 impl Eager {
     /// A device without blocks, whose memory must be the host's, and a pool of so many threads.
-    pub fn new(device: &Device, make: MakeAllocator, threads: usize, settings: RunSettings) -> Self {
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pub fn new(
+        device: &Device,
+        make: MakeAllocator,
+        threads: usize,
+        settings: RunSettings,
+    ) -> Result<Self, BindError> {
+        let threads = start_threads(threads)?;
         let mut pool = Pool::new(device, make);
         pool.watch(settings.record, settings.poison);
-        Self {
-            scripts: Vec::new(),
-            residents: Residents::default(),
-            pool,
-            threads: threads.expect("the operating system gives us threads"),
-            lost: None,
-            recorder: None,
-        }
+        let (scripts, residents) = (Vec::new(), Residents::default());
+        Ok(Self { scripts, residents, pool, threads, lost: None, recorder: None })
     }
 
     /// Gets a graph ready and takes blocks of zeros for those of its persistent values that are not there yet.
@@ -103,7 +103,7 @@ impl Eager {
                 return Err(shortage);
             }
         }
-        let kernels = CpuKernels { threads: self.threads.current_num_threads() };
+        let kernels = CpuKernels { lanes: self.threads.current_num_threads() };
         let script = Script::new(graph, watched, updates, kernels, &self.residents, &mut self.pool);
         self.scripts.push(script);
         Ok(ProgramId(self.scripts.len() - 1))

@@ -7,7 +7,7 @@
 //! recorder copies the first run of a program when it is done; later runs cost it nothing.)
 
 use crate::StepError;
-use crate::backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session, guard};
+use crate::backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session, guard, judges_itself};
 use crate::lives::Lives;
 use plimsoll_graph::{ElementType, Graph, Phase, Source, ValueId};
 use plimsoll_memory::Device;
@@ -37,9 +37,11 @@ pub struct Executor {
 }
 
 /// What is known of a plan's runs beforehand, and what the last one did.
+#[derive(Default)]
 struct Program {
-    lives: Lives,
-    /// What the last run did to memory, with room for all events of a run.
+    /// Nothing as long as nobody asks what a run does to memory.
+    lives: Option<Lives>,
+    /// What the last run did to memory, with room for all events of a run where runs are recorded.
     recording: Trace,
 }
 
@@ -60,7 +62,10 @@ impl Executor {
         let watched = watched.iter().chain(std::iter::repeat(&none));
         let guards: Vec<Vec<Guard>> = arena.plans().iter().zip(watched).map(|(p, w)| guards(p, w)).collect();
         let session = backend.bind(arena.clone(), &guards, device, who)?;
-        let programs = arena.plans().iter().map(Program::of).collect();
+        let mut programs: Vec<Program> = arena.plans().iter().map(|_| Program::default()).collect();
+        if settings.poison || settings.record {
+            programs.iter_mut().zip(arena.plans()).for_each(|(program, plan)| program.watch(plan));
+        }
         let resident = arena.plans().iter().map(resident).max().unwrap_or_default();
         Ok(Self { session, arena, programs, settings, resident, recorder: None })
     }
@@ -93,6 +98,7 @@ impl Executor {
     /// From now on runs are recorded, and written when they are done.
     pub fn record_to(&mut self, recorder: Recorder) {
         self.settings.record = true;
+        self.programs.iter_mut().zip(self.arena.plans()).for_each(|(program, plan)| program.watch(plan));
         self.recorder = Some(recorder);
     }
 
@@ -202,7 +208,8 @@ impl Executor {
         let survives = |role: plimsoll_graph::Role, end: u32| role.is_persistent() || end as usize == steps;
         for step in 0..steps {
             self.session.run(program, step..step + 1)?;
-            for buffer in self.programs[program.0].lives.frees[step].iter().map(|&id| plan.buffer(id)) {
+            let lives = self.programs[program.0].lives.as_ref().expect("settings ask for it");
+            for buffer in lives.frees[step].iter().map(|&id| plan.buffer(id)) {
                 if !survives(buffer.role, buffer.live.end) {
                     self.session.write(buffer.offset, buffer.bytes, &mut |bytes| bytes.fill(0xff));
                 }
@@ -213,6 +220,7 @@ impl Executor {
 
     fn record(&mut self, program: ProgramId, completed: usize) {
         let Program { lives, recording } = &mut self.programs[program.0];
+        let lives = lives.as_ref().expect("settings ask for it");
         lives.record(self.arena.plans()[program.0].plan(), completed, recording);
         if let Some(recorder) = &mut self.recorder {
             recorder.ran(program.0, recording);
@@ -251,10 +259,13 @@ impl Executor {
 }
 
 impl Program {
-    fn of(plan: &VerifiedPlan) -> Self {
-        let lives = Lives::of(plan.graph(), plan.plan());
-        let recording = lives.room(plan);
-        Self { lives, recording }
+    /// From now on it is known what runs do to memory, and there is room to write it down.
+    fn watch(&mut self, plan: &VerifiedPlan) {
+        if self.lives.is_none() {
+            let lives = Lives::of(plan.graph(), plan.plan());
+            self.recording = lives.room(plan);
+            self.lives = Some(lives);
+        }
     }
 }
 
@@ -275,7 +286,11 @@ fn check_target(backend: &dyn Backend, arena: &VerifiedArena) -> Result<(), Bind
 }
 
 fn guards(plan: &VerifiedPlan, watched: &[ValueId]) -> Vec<Guard> {
-    plan.plan().order.iter().map(|&id| guard(plan.graph(), plan.graph().op(id), watched)).collect()
+    let (graph, order) = (plan.graph(), &plan.plan().order);
+    match judges_itself(graph) {
+        true => vec![Guard::None; order.len()],
+        false => order.iter().map(|&id| guard(graph.op(id), watched)).collect(),
+    }
 }
 
 fn resident(plan: &VerifiedPlan) -> Bytes {

@@ -3,26 +3,26 @@
 mod call;
 pub mod cpu;
 
-pub use call::{Call, Input, Output};
+pub use call::{Call, Input, Output, Scratch};
 
 use plimsoll_graph::{OpKind, TensorType};
 use plimsoll_plan::Kernels;
 use plimsoll_trace::Bytes;
 
-/// The CPU kernels in a pool of so many threads, as a plan sees them.
+/// The CPU kernels, as a plan sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuKernels {
-    /// How many threads the pool has; per-thread scratch grows with it.
-    pub threads: usize,
+    /// How many threads have scratch of their own; no more than these work on an op that needs some.
+    pub lanes: usize,
 }
 
 impl Kernels for CpuKernels {
     fn name(&self) -> String {
-        format!("cpu, {} threads", self.threads)
+        format!("cpu, {} threads", self.lanes)
     }
 
     fn scratch(&self, kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> Bytes {
-        Bytes(4 * cpu::scratch(kind, inputs, outputs, self.threads) as u64)
+        Bytes(4 * cpu::scratch(kind, inputs, outputs, self.lanes) as u64)
     }
 
     fn in_place(&self, kind: &OpKind) -> &'static [(usize, usize)] {

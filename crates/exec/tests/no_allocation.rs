@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
+const CPU: CpuBackend = CpuBackend::new(2);
 
 /// After so many entries, the queue of rayon's pool takes a new block.
 const ENTRIES_PER_BLOCK: usize = 63;

@@ -18,7 +18,7 @@ use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
+const CPU: CpuBackend = CpuBackend::new(2);
 const PROGRAM: ProgramId = ProgramId::of(0);
 
 fn target() -> Target {
@@ -170,7 +170,7 @@ fn run_planned_and_eager(training: &TrainingGraph, seed: u64) {
     let settings = RunSettings { poison: true, record: true };
     let (mut executor, planned) = (executor(&CPU, arena, settings), PROGRAM);
     let make = || Box::new(Bfc::new(BfcOptions::default())) as Box<dyn Allocator>;
-    let mut eager = Eager::new(&Device::host(Bytes::mib(64)), Box::new(make), CPU.threads, settings);
+    let mut eager = Eager::new(&Device::host(Bytes::mib(64)), Box::new(make), CPU.threads, settings).unwrap();
     let program = eager.load(graph.clone(), &[]).unwrap();
     eager.begin(program).unwrap();
     let given = first_contents(training, seed);

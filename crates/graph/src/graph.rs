@@ -5,6 +5,7 @@
 //! - every input of `ops[o]` is an input, persistent, or an output of some `ops[p]` with `p < o`.
 //! - the types of an op's outputs are what its shape rule gives for its inputs.
 
+use crate::cheap_list::CheapList;
 use crate::op::{Op, OpId, OpKind, Phase};
 use crate::{Init, Role, ShapeError, Source, TensorType, Value, ValueId};
 use serde::{Deserialize, Serialize};
@@ -24,13 +25,13 @@ pub struct Site {
     pub phase: Phase,
 }
 
-/// What is computed.
+/// What is computed. Copies share what they have in common until one of them changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     name: String,
-    layers: Vec<String>,
-    values: Vec<Value>,
-    ops: Vec<Op>,
+    layers: CheapList<String>,
+    values: CheapList<Value>,
+    ops: CheapList<Op>,
     outputs: Vec<ValueId>,
 }
 
@@ -46,9 +47,9 @@ impl Graph {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            layers: Vec::new(),
-            values: Vec::new(),
-            ops: Vec::new(),
+            layers: CheapList::default(),
+            values: CheapList::default(),
+            ops: CheapList::default(),
             outputs: Vec::new(),
         }
     }
@@ -60,7 +61,7 @@ impl Graph {
         let copied = self.values.iter().map(|value| match value.source {
             Source::Op(_) => None,
             Source::Input | Source::Persistent(_) => {
-                new.values.push(value.clone());
+                new.values.to_mut().push(value.clone());
                 Some(ValueId(new.values.len() as u32 - 1))
             }
         });
@@ -176,7 +177,7 @@ impl Graph {
 
     /// Adds a layer name that values and ops can refer to.
     pub fn add_layer(&mut self, name: impl Into<String>) -> LayerId {
-        self.layers.push(name.into());
+        self.layers.to_mut().push(name.into());
         LayerId(self.layers.len() as u32 - 1)
     }
 
@@ -217,6 +218,8 @@ impl Graph {
         let mut outputs = Vec::with_capacity(output_types.len());
         for (index, tensor) in output_types.into_iter().enumerate() {
             check_reasonable(kind.name(), &input_types, &tensor)?;
+            // Most ops give what they take; equal shapes are then one.
+            let tensor = input_types.iter().find(|input| **input == tensor).cloned().unwrap_or(tensor);
             let updated = kind.updates().into_iter().find(|update| update.output == index);
             let (name, role) = match updated {
                 Some(update) => {
@@ -227,7 +230,7 @@ impl Graph {
             };
             outputs.push(self.add_value(name, tensor, role, Source::Op(id), site.layer));
         }
-        self.ops.push(Op {
+        self.ops.to_mut().push(Op {
             kind,
             inputs: inputs.to_vec(),
             outputs: outputs.clone(),
@@ -258,7 +261,7 @@ impl Graph {
     /// # Panics
     /// If there is no op.
     pub fn mark_again(&mut self) {
-        self.ops.last_mut().expect("an op was added").again = true;
+        self.ops.to_mut().last_mut().expect("an op was added").again = true;
     }
 
     /// Lets the caller read a value after a step.
@@ -273,7 +276,15 @@ impl Graph {
 
     /// Gives a value a name of its own instead of the one made from its layer and op.
     pub fn rename(&mut self, value: ValueId, name: impl Into<String>) {
-        self.values[value.index()].name = name.into();
+        self.values.to_mut()[value.index()].name = name.into();
+    }
+
+    /// Gives back the room that was kept for more values and ops, once no more will come.
+    pub fn trim(&mut self) {
+        self.layers.trim();
+        self.values.trim();
+        self.ops.trim();
+        self.outputs.shrink_to_fit();
     }
 
     fn output_name(&self, kind: &OpKind, index: usize, site: Site) -> String {
@@ -293,7 +304,7 @@ impl Graph {
         source: Source,
         layer: Option<LayerId>,
     ) -> ValueId {
-        self.values.push(Value { name, tensor, role, source, layer });
+        self.values.to_mut().push(Value { name, tensor, role, source, layer });
         ValueId(self.values.len() as u32 - 1)
     }
 }

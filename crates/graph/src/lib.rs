@@ -8,12 +8,14 @@
 //! This crate knows shapes and element types but no bytes: how large a value is, where it
 //! lives and when it dies is the business of `plan`.
 
+mod cheap_list;
 mod element;
 mod graph;
 pub mod op;
 mod role;
 pub mod samples;
 mod shape;
+
 pub mod text;
 mod value;
 mod verify;

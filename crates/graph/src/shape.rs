@@ -4,15 +4,16 @@ use crate::ElementType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Index;
+use std::sync::Arc;
 
 /// The largest number of elements a value may have. Larger ones are typing errors, and
 /// refusing them here keeps every later product of sizes far from overflow.
 const MAX_ELEMENTS: u64 = 1 << 44;
 
-/// The extent of each axis; `[]` is a scalar. Images are NHWC, sequences are batch, time, features.
+/// The extent of each axis; `[]` is a scalar. Images are NHWC, sequences are batch, time, features. Copies share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Shape(Vec<usize>);
+#[serde(from = "Vec<usize>", into = "Vec<usize>")]
+pub struct Shape(Arc<[usize]>);
 
 /// A shape and an element type: what a shape rule maps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,12 +43,12 @@ fn list(types: &[TensorType]) -> String {
 impl Shape {
     /// A shape from its extents.
     pub fn new(extents: impl Into<Vec<usize>>) -> Self {
-        Self(extents.into())
+        Self(extents.into().into())
     }
 
     /// The shape of a single number.
     pub fn scalar() -> Self {
-        Self(Vec::new())
+        Self::default()
     }
 
     /// The extents, outermost first.
@@ -98,7 +99,7 @@ impl Shape {
                 _ => None,
             })
             .collect::<Option<Vec<_>>>()
-            .map(Shape)
+            .map(Shape::new)
     }
 
     /// Whether the number of elements is one that later arithmetic can work with.
@@ -118,7 +119,19 @@ impl Index<usize> for Shape {
 
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(extents: [usize; N]) -> Self {
-        Self(extents.to_vec())
+        Self(extents.into())
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(extents: Vec<usize>) -> Self {
+        Self::new(extents)
+    }
+}
+
+impl From<Shape> for Vec<usize> {
+    fn from(shape: Shape) -> Self {
+        shape.0.to_vec()
     }
 }
 
@@ -158,7 +171,7 @@ impl TensorType {
             "" => Some(Vec::new()),
             _ => extents.split(',').map(|extent| extent.parse().ok()).collect(),
         };
-        Some(Self::new(ElementType::parse(element)?, Shape(shape?)))
+        Some(Self::new(ElementType::parse(element)?, Shape::new(shape?)))
     }
 }
 

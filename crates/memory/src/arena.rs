@@ -66,6 +66,15 @@ impl Arena {
         self.piece.write(into, from);
     }
 
+    /// Gives a range back to the system as far as it is whole pages, until it is written again; what is in it is
+    /// undefined from then on.
+    ///
+    /// # Panics
+    /// If the range leaves the arena.
+    pub fn discard(&mut self, start: Offset, bytes: Bytes) {
+        self.piece.discard(start, bytes);
+    }
+
     /// Overwrites a range with zeros; it may cross pages.
     ///
     /// # Panics

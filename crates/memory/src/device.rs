@@ -10,7 +10,7 @@ use crate::piece::{Page, Piece, page_lengths};
 use crate::reserve::Reserve;
 use crate::{
     Arena, DeviceError, FreeBlocks, Host, Mapping, OutOfMemory, PhysicalDevice, Reservation, Share,
-    Statistics,
+    Statistics, process,
 };
 use plimsoll_trace::{Bytes, Offset};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -191,7 +191,8 @@ impl Device {
     fn map(&self, books: &Books, who: &str, bytes: Bytes, page: Bytes) -> Result<Vec<Page>, OutOfMemory> {
         let map = |length: Bytes| {
             let mapping = self.state.physical.hardware().map(length);
-            let mapping = mapping.map_err(|error| self.refuse(books, who, bytes, Some(error.to_string())))?;
+            let mapping =
+                mapping.map_err(|error| self.refuse(books, who, bytes, Some(refusal(&error, bytes))))?;
             Ok(Page { mapping: Arc::new(mapping), start: Offset::START })
         };
         page_lengths(bytes, page).map(map).collect()
@@ -237,7 +238,7 @@ impl Device {
         if bytes > available {
             return Err(refuse(format!("only {available} are available")));
         }
-        let mapping = hardware.commit(bytes).map_err(|error| refuse(error.to_string()))?;
+        let mapping = hardware.commit(bytes).map_err(|error| refuse(refusal(&error, bytes)))?;
         books.reserves.push(Reserve::new(mapping));
         Ok(())
     }
@@ -261,6 +262,11 @@ impl Device {
         // A panic elsewhere cannot leave the books half written: nothing that changes them can panic in between.
         self.state.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the operating system said, and which of its limits that may be.
+fn refusal(error: &std::io::Error, wanted: Bytes) -> String {
+    std::iter::once(error.to_string()).chain(process::tight_limits(wanted)).collect::<Vec<_>>().join("; ")
 }
 
 /// The pages of a part of a reserve, one after another.

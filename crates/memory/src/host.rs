@@ -5,8 +5,8 @@ mod meminfo;
 
 pub use cgroup::Cgroup;
 
-use crate::Hardware;
 use crate::mapping::Mapping;
+use crate::{Hardware, Promise, Registry};
 use plimsoll_trace::Bytes;
 
 /// The host's memory.
@@ -24,6 +24,8 @@ pub struct HostMemory {
     pub available: Option<Bytes>,
     /// What the tightest cgroup of this process allows, if one limits it.
     pub cgroup: Option<Cgroup>,
+    /// What other runs of ours have promised to take and do not have yet.
+    pub promised: Bytes,
 }
 
 impl Host {
@@ -67,7 +69,15 @@ impl Hardware for Host {
 impl HostMemory {
     /// Asks the operating system.
     pub fn read() -> Self {
-        Self::from_files(&|path| std::fs::read_to_string(path).ok())
+        let others = Registry::of_user().map_or(Vec::new(), |registry| registry.others());
+        Self::beside(&others)
+    }
+
+    /// Asks the operating system, where others have promised to take something.
+    pub fn beside(others: &[Promise]) -> Self {
+        let promised = others.iter().map(|promise| promise.outstanding().0).fold(0, u64::saturating_add);
+        let promised = Bytes(promised);
+        Self { promised, ..Self::from_files(&|path| std::fs::read_to_string(path).ok()) }
     }
 
     /// What the files of `/proc` and of the cgroups come to; `read` gives the text of a file.
@@ -77,6 +87,7 @@ impl HostMemory {
             total: meminfo::field(&meminfo, "MemTotal"),
             available: meminfo::field(&meminfo, "MemAvailable"),
             cgroup: cgroup::tightest(read),
+            promised: Bytes::ZERO,
         }
     }
 
@@ -85,9 +96,10 @@ impl HostMemory {
         least(self.total, self.cgroup.map(|cgroup| cgroup.limit))
     }
 
-    /// What it could have now.
+    /// What it could have now, beside what other runs of ours will still take.
     pub fn left(&self) -> Option<Bytes> {
-        least(self.available, self.cgroup.map(|cgroup| cgroup.left))
+        let left = least(self.available, self.cgroup.map(|cgroup| cgroup.left))?;
+        Some(left.saturating_sub(self.promised))
     }
 
     /// What an automatic limit leaves to everybody else: 5 % of what is left, at least 256 MiB, at most half of what is
@@ -115,7 +127,8 @@ mod tests {
 
     fn memory(available: u64, cgroup: Option<(u64, u64)>) -> HostMemory {
         let cgroup = cgroup.map(|(limit, left)| Cgroup { limit: Bytes(limit), left: Bytes(left) });
-        HostMemory { total: Some(Bytes(64 * GIB)), available: Some(Bytes(available)), cgroup }
+        let (total, available) = (Some(Bytes(64 * GIB)), Some(Bytes(available)));
+        HostMemory { total, available, cgroup, promised: Bytes::ZERO }
     }
 
     #[test]
@@ -131,6 +144,14 @@ mod tests {
             assert_eq!(memory.capacity(), Some(Bytes(capacity)), "{memory:?}");
             assert_eq!(memory.automatic_limit(), Some(Bytes(limit)), "{memory:?}");
         }
+    }
+
+    #[test]
+    fn what_others_have_promised_is_not_given_away_again() {
+        let promised = HostMemory { promised: Bytes(30 * GIB), ..memory(40 * GIB, None) };
+        assert_eq!(promised.automatic_limit(), Some(Bytes(10 * GIB - GIB / 2)));
+        let absurd = HostMemory { promised: Bytes(u64::MAX), ..memory(40 * GIB, None) };
+        assert_eq!(absurd.automatic_limit(), Some(Bytes::ZERO));
     }
 
     #[test]

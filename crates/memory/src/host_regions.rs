@@ -85,6 +85,17 @@ impl HostRegions {
         region.bytes_mut(address.offset, bytes)
     }
 
+    /// Gives a range back to the system as far as it is whole pages, until it is written again; what is in it is
+    /// undefined from then on. It stays reserved. A region that is gone has nothing to give.
+    ///
+    /// # Panics
+    /// If the range leaves its region.
+    pub fn discard(&mut self, address: Address, bytes: Bytes) {
+        if let Some(region) = self.regions.get_mut(&address.region) {
+            region.discard(address.offset, bytes);
+        }
+    }
+
     fn region(&self, address: Address) -> &Piece {
         self.regions.get(&address.region).expect("the region is reserved")
     }

@@ -37,6 +37,7 @@ mod out_of_memory;
 mod physical;
 mod piece;
 pub mod process;
+mod registry;
 pub mod replay;
 mod reserve;
 
@@ -56,3 +57,4 @@ pub use host_regions::HostRegions;
 pub use mapping::Mapping;
 pub use out_of_memory::{FreeBlocks, OutOfMemory, Reservation};
 pub use physical::{PhysicalDevice, Share};
+pub use registry::{Promise, Promised, Registry};

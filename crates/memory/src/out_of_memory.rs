@@ -90,7 +90,10 @@ impl OutOfMemory {
     pub fn hint(&self) -> String {
         let missing = self.requested.saturating_sub(self.free().max(self.largest_free().unwrap_or_default()));
         match &self.system {
-            Some(said) => format!("the operating system refused: {said}"),
+            Some(said) if said.contains("limit on") => {
+                "raise the limit of the process (`ulimit -v` shows it), or take fewer threads and a smaller budget".to_string()
+            }
+            Some(_) => "take a smaller budget, or end something else that holds memory".to_string(),
             None if self.in_pieces() => {
                 "enough is free, but in pieces: a plan gives every tensor its place beforehand and leaves no gaps".to_string()
             }
@@ -109,6 +112,12 @@ impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { device, who, requested, limit, .. } = self;
         let free = self.free();
+        if let Some(said) = &self.system {
+            return write!(
+                f,
+                "the operating system refused {requested} that {who} asked for on {device}: {said} ({free} of the device's {limit} are free)"
+            );
+        }
         write!(
             f,
             "{device} is out of memory: {who} asked for {requested}, but of its {limit} only {free} are free"

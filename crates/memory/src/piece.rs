@@ -12,6 +12,9 @@ use crate::mapping::Mapping;
 use plimsoll_trace::{Bytes, Offset};
 use std::sync::Arc;
 
+/// The smallest page that systems have in use; where pages are larger, they refuse, and nothing is given.
+const SYSTEM_PAGE: u64 = 4 << 10;
+
 /// Part of a device's memory; dropping it gives it back to the device.
 #[derive(Debug)]
 pub(crate) struct Piece {
@@ -98,6 +101,19 @@ impl Piece {
     pub(crate) fn zero(&mut self, offset: Offset, bytes: Bytes) {
         // SAFETY: the range is this piece's, and `self` is borrowed for the time of the change.
         self.each_page(offset, bytes, |mapping, start, bytes| unsafe { mapping.zero(start, bytes) });
+    }
+
+    /// Gives what lies in a range to the system as far as it is whole pages of its own; it reads as zeros where it was
+    /// given. What cannot be given stays as it is.
+    pub(crate) fn discard(&mut self, offset: Offset, bytes: Bytes) {
+        self.each_page(offset, bytes, |mapping, start, bytes| {
+            let end = (start + bytes).0 / SYSTEM_PAGE * SYSTEM_PAGE;
+            let start = start.0.next_multiple_of(SYSTEM_PAGE);
+            if start < end {
+                // SAFETY: the range is this piece's and made of whole pages, and `self` is borrowed meanwhile.
+                unsafe { mapping.discard(Offset(start), Bytes(end - start)) };
+            }
+        });
     }
 
     /// Cuts a range where pages end; `visit` gets a mapping, where the part begins in it, and its length.

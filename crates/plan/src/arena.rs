@@ -45,6 +45,13 @@ impl VerifiedArena {
         Ok(joined)
     }
 
+    /// The same without its last plan, which nobody will run; nothing if it is the only one.
+    pub fn without_last(mut self) -> Result<Self, PlanError> {
+        self.plans.pop();
+        check_together(&self.plans)?;
+        Ok(self)
+    }
+
     /// The plans, in the order in which they were given.
     pub fn plans(&self) -> &[VerifiedPlan] {
         &self.plans

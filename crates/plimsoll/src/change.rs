@@ -13,7 +13,7 @@ impl Job {
             optimizer: self.optimizer,
             precision: Precision::Float32,
             mixed: None,
-            threads: self.backend.cpu().map_or(1, |cpu| cpu.threads),
+            threads: self.lanes(),
             eager: false,
             growth: false,
         }
@@ -28,7 +28,7 @@ impl Job {
             Change::InPlace => job.options.in_place = true,
             Change::MicroBatches(count) => job.micro_batches = count,
             Change::Recompute => {}
-            Change::Threads(count) => job = job.on_threads(count),
+            Change::Threads(count) => job = job.with_lanes(count),
             Change::Optimizer(optimizer) => job.optimizer = optimizer,
             Change::Batch(batch) => job.batch = batch,
             Change::Graph | Change::OneRegion | Change::Precision(_) => return None,

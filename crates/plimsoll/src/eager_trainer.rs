@@ -93,7 +93,7 @@ impl EagerTrainer {
     ) -> Result<Self, JobError> {
         let threads = host_threads(&*prepared[0].job.backend, device)?;
         let settings = RunSettings { poison: run.poison, record: false };
-        let mut eager = Eager::new(device, options.allocator, threads, settings);
+        let mut eager = Eager::new(device, options.allocator, threads, settings)?;
         let failed = |error| JobError::Step { step: 0, error };
         let mut steps = Vec::with_capacity(prepared.len());
         for one in &prepared {

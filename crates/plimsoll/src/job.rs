@@ -3,7 +3,7 @@
 use crate::data::DataError;
 use crate::fit::fit;
 use crate::hint::{Hint, Setting};
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, OnShortage, OverBudget, PlanFileError, Prepared};
 use plimsoll_exec::eager::Shortage;
 use plimsoll_exec::{Backend, BindError, CpuBackend, StepError};
@@ -116,7 +116,7 @@ impl Job {
         }
     }
 
-    /// The same on the CPU, with so many threads. Results do not depend on their number, a little scratch does.
+    /// The same on the CPU, with so many threads. Results do not depend on their number, scratch does.
     pub fn on_threads(self, threads: usize) -> Self {
         Self { backend: Arc::new(CpuBackend::new(threads)), ..self }
     }
@@ -154,7 +154,14 @@ impl JobError {
             Self::OverBudget(over) => Some(over.hint()),
             Self::PlanFile(error) => Some(error.hint()),
             Self::OutOfMemory(refused) => Some(Hint::Say(refused.hint())),
+            Self::Bind(error) if matches!(**error, BindError::Threads { .. }) => {
+                let text = "fewer threads do; `ulimit -u` and `ulimit -v` show what the system allows";
+                Some(Hint::set(text, [Setting::Threads(1)]))
+            }
             Self::Step { error: StepError::OutOfMemory(shortage), .. } => Some(eager_hint(shortage)),
+            Self::Plan(PlanError::TooLarge { .. }) => {
+                Some(Hint::set("a tensor must fit what a device takes at once", [Setting::Batch(None)]))
+            }
             Self::NotFinite { .. } => Some(Hint::set(
                 "a lower learning rate helps most often; check the data for absurd values",
                 [Setting::LearningRate(None)],

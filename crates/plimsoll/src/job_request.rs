@@ -17,6 +17,9 @@ use plimsoll_import::keras::Keras;
 use plimsoll_train::{Loss, Objective, Optimizer};
 use std::sync::Arc;
 
+/// The most threads that kernels run on: more than any machine has use for, few enough to start at once.
+pub const MOST_THREADS: usize = 512;
+
 /// A job as it is asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRequest {
@@ -71,6 +74,9 @@ impl JobRequest {
         if job.micro_batches > job.batch.max(1) {
             let (batch, micro_batches) = (job.batch, job.micro_batches);
             return Err(RequestError::MicroBatches { batch, micro_batches });
+        }
+        if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+            return Err(RequestError::Threads { threads });
         }
         let learning_rate = self.compile(&mut job, keras.as_ref())?;
         let cpu = self.threads.map_or_else(CpuBackend::default, CpuBackend::new);

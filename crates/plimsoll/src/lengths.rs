@@ -1,7 +1,8 @@
 //! One model on sequences of several lengths: one plan per length, all with the weights at the same offsets, in one
 //! arena that is as large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
 
-use crate::prepared::Aim;
+use crate::lanes::fewer_may_do;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::{ElementType, Shape};
 use plimsoll_model::Model;
@@ -21,16 +22,33 @@ impl Job {
             [] => vec![self.model.clone()],
             _ => lengths.iter().map(|&length| with_length(&self.model, length)).collect::<Result<_, _>>()?,
         };
+        let Some(budget) = budget else { return self.prepare_models(&models, Aim::WHATEVER) };
+        // All lengths share an arena, so they have the same lanes.
+        let halves = std::iter::successors(Some(self.lanes() / 2), |lanes| Some(lanes / 2));
+        let mut fewer = halves.take_while(|&lanes| lanes > 0);
+        let mut job = self.clone();
+        loop {
+            let all = job.prepare_models(&models, Aim::within(budget))?;
+            let over = all.iter().position(|one| one.peak() > budget);
+            let Some(position) = over else { return Ok(all) };
+            match fewer.next().filter(|_| fewer_may_do(&all[position], budget)) {
+                Some(lanes) => job = job.with_lanes(lanes),
+                None => return Err(all[position].clone().within(budget).expect_err("it is too large")),
+            }
+        }
+    }
+
+    fn prepare_models(&self, models: &[Model], aim: Aim) -> Result<Vec<Prepared>, JobError> {
         let mut residents = Residents::default();
         let mut all: Vec<Prepared> = Vec::with_capacity(models.len());
         for model in models {
-            let job = Job { model, ..self.clone() };
-            let prepared = match budget {
-                None => Prepared::new(&job, Aim::WHATEVER, &residents)?,
-                Some(budget) => Prepared::new(&job, Aim::within(budget), &residents)?.within(budget)?,
-            };
+            let job = Job { model: model.clone(), ..self.clone() };
+            let prepared = Prepared::new(&job, aim, &residents)?;
             residents = prepared.plan().residents(prepared.step().graph());
-            all.push(prepared);
+            all.push(match all.first() {
+                None => prepared,
+                Some(first) => prepared.judged_by(first)?,
+            });
         }
         Ok(all)
     }

@@ -21,6 +21,20 @@ pub enum Note {
     /// Parameters that the loss does not depend on.
     #[error("the loss does not depend on {count} of the weights, such as `{name}`: they stay as they are")]
     IdleWeights { name: String, count: usize },
+    /// A batch that is cut.
+    #[error(
+        "the batch is cut into {count} micro-batches of {rows} samples at most: sums over the batch round in another order, so losses differ from those of a whole batch in their last digits{}",
+        if *.random { "; and what is random in the model, such as dropout, is drawn anew for each" } else { "" }
+    )]
+    MicroBatches { count: usize, rows: usize, random: bool },
+    /// Others whose memory an automatic limit leaves alone.
+    #[error("the automatic limit leaves {promised} to other runs, which have promised to take it")]
+    Promised { promised: Bytes },
+    /// Memory that is taken at once, where nobody said how much.
+    #[error(
+        "without a limit, what the plan needs is taken at once ({peak}), not the automatic limit of {limit}"
+    )]
+    TakenAtOnce { peak: Bytes, limit: Bytes },
     /// A run that goes on from a state.
     #[error("goes on after step {step}, with {position} samples drawn")]
     GoesOn { step: u64, position: u64 },

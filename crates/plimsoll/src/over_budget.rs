@@ -2,7 +2,7 @@
 
 use crate::fit::side_by_side;
 use crate::hint::{Hint, PlannedChange, Setting};
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, Prepared};
 use plimsoll_plan::{Holding, Residents, Usage};
 use plimsoll_train::lever::Home;
@@ -44,7 +44,7 @@ impl OverBudget {
     /// Looks for what would help.
     pub(crate) fn explain(prepared: &Prepared, budget: Bytes, allowed: Allowed) -> Self {
         let usage = prepared.usage();
-        let remedies = remedies(&prepared.job, budget, allowed);
+        let remedies = remedies(&prepared.job.with_lanes(1), budget, allowed);
         let (peak, floor, least) = (prepared.peak(), prepared.floor(), prepared.least);
         Self { budget, peak, least, floor, usage, remedies }
     }
@@ -92,9 +92,9 @@ fn remedies(job: &Job, budget: Bytes, allowed: Allowed) -> Vec<Outlook> {
 fn changes(lever: Lever, job: &Job, budget: Bytes) -> Vec<Change> {
     match lever {
         Lever::Batch => smaller_batches(job, budget),
-        Lever::Optimizer | Lever::Threads => lever.changes(job.choices()).collect(),
+        Lever::Optimizer => lever.changes(job.choices()).collect(),
         // The search has tried these as far as they may be used.
-        Lever::Ready | Lever::InPlace | Lever::Recompute | Lever::Accumulate => Vec::new(),
+        Lever::Ready | Lever::InPlace | Lever::Recompute | Lever::Accumulate | Lever::Threads => Vec::new(),
         // No levers of Plimsoll.
         Lever::Graph | Lever::Region | Lever::Precision => Vec::new(),
     }

@@ -7,7 +7,7 @@
 
 use crate::hint::{Call, Hint};
 use crate::micro_batches::{self, MOST_MICRO_BATCHES};
-use crate::prepared::{Draft, Graphs, Planned};
+use crate::planning::{Draft, Graphs, Planned};
 use crate::{Bytes, Job, JobError, OnNan, Prepared, specification};
 use plimsoll_graph::{Graph, text};
 use plimsoll_model::{Mode, Model};
@@ -48,6 +48,9 @@ pub struct PlanFile {
     pub options: Options,
     /// Threads that kernels run on.
     pub threads: usize,
+    /// How many of them have scratch of their own; all, where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<usize>,
     /// What the plans are for, in words.
     pub target: Vec<(String, String)>,
     /// What may be used.
@@ -113,7 +116,8 @@ impl PlanFile {
             optimizer: job.optimizer,
             on_nan: job.on_nan,
             options: job.options,
-            threads: job.backend.cpu().map_or(1, |cpu| cpu.threads),
+            threads: job.threads(),
+            lanes: Some(job.lanes()).filter(|&lanes| lanes != job.threads()),
             target: facts(&job.target()),
             budget,
             peak: prepared.peak(),
@@ -167,6 +171,7 @@ impl PlanFile {
             options: self.options,
             ..Job::new(model, self.batch).on_threads(self.threads.max(1))
         };
+        let job = self.lanes.map_or(job.clone(), |lanes| job.with_lanes(lanes));
         self.check_target(&job.target())?;
         let prepared = Prepared::prove(&job, self.planned(&job)?, Bytes::ZERO)?;
         match prepared.peak() == self.peak {

@@ -12,7 +12,7 @@ mod replay;
 mod train;
 mod zoo;
 
-pub use devices::{DeviceReport, DevicesReport, HostReport};
+pub use devices::{DeviceReport, DevicesReport, HostReport, RunReport};
 pub use failure::FailureReport;
 pub use fit::{AdviceReport, FitReport, PointReport, StageReport};
 pub use inspect::{HoldingReport, InspectReport, LayerReport, LeverReport, MomentReport, by_role};

@@ -8,7 +8,7 @@ use plimsoll_memory::DeviceError;
 use plimsoll_state::StateError;
 use plimsoll_trace::Evidence;
 use plimsoll_train::Optimizer;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why something that was asked for cannot be done.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,12 @@ pub enum RequestError {
     Device(Box<DeviceError>),
     #[error("{batch} samples cannot be cut into {micro_batches} micro-batches")]
     MicroBatches { batch: usize, micro_batches: usize },
+    #[error("{threads} threads cannot be had: there may be 1 to {}", crate::MOST_THREADS)]
+    Threads { threads: usize },
+    #[error(
+        "the plan takes {peak}, but other runs have promised to take {promised} more, which leaves {left}"
+    )]
+    Promised { peak: Bytes, promised: Bytes, left: Bytes },
     #[error("{0}")]
     CompiledLoss(String),
     #[error("{0}")]
@@ -52,6 +58,8 @@ pub enum RequestError {
     Slowdown { slowdown: f64 },
     #[error("cannot write {}: {error}", .path.display())]
     Unwritable { path: PathBuf, error: std::io::Error },
+    #[error("cannot write {}: {problem}; what was trained is in {}", .path.display(), .elsewhere.display())]
+    SavedElsewhere { path: PathBuf, problem: String, elsewhere: PathBuf },
 }
 
 impl From<KerasError> for RequestError {
@@ -92,6 +100,15 @@ impl RequestError {
             }
             Self::Device(error) => error.hint().map(Hint::Say),
             Self::MicroBatches { .. } => Some(Hint::say("a micro-batch has at least one sample")),
+            Self::Threads { .. } => {
+                let machine = std::thread::available_parallelism().map_or(1, usize::from);
+                let text = format!("this machine runs {machine} at a time; more make nothing faster");
+                Some(Hint::set(text, [Setting::Threads(machine)]))
+            }
+            Self::Promised { left, .. } => Some(Hint::set(
+                "wait until one of them has ended, or plan for less",
+                [Setting::Memory(*left)],
+            )),
             Self::CompiledLoss(_) => Some(Hint::set(
                 format!("another loss takes the place of what was saved: {}", imported::LOSSES),
                 [Setting::Loss],
@@ -118,7 +135,11 @@ impl RequestError {
                 Some(Hint::set("try the usual one", [Setting::LearningRate(Some(0.001))]))
             }
             Self::Slowdown { .. } => Some(Hint::say("0.35 is 35 % more time a sample")),
-            Self::Growth { .. } | Self::NothingToDo { .. } | Self::Unwritable { .. } => None,
+            Self::Unwritable { path, .. } => Some(unwritable(path)),
+            Self::SavedElsewhere { elsewhere, .. } => {
+                Some(Hint::Say(format!("move {} to where it belongs", elsewhere.display())))
+            }
+            Self::Growth { .. } | Self::NothingToDo { .. } => None,
         }
     }
 
@@ -138,8 +159,17 @@ impl RequestError {
     pub fn is_problem(&self) -> bool {
         match self {
             Self::Job(error) => error.is_problem(),
-            Self::PlanTooLarge { .. } => true,
+            Self::PlanTooLarge { .. } | Self::Promised { .. } | Self::SavedElsewhere { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// What is in the way of a file.
+fn unwritable(path: &Path) -> Hint {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() {
+        false => Hint::Say(format!("make the folder {} first", folder.display())),
+        true => Hint::Say(format!("write it where files can be made; {} is no such place", folder.display())),
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Exchange, Note, Prepared, RequestError};
 use plimsoll_import::keras::{Keras, KerasError};
 use plimsoll_state::safetensors::{self, StateFile};
-use plimsoll_state::{State, pair, whole_file};
+use plimsoll_state::{State, orphans, pair, whole_file};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -69,17 +69,39 @@ impl RunFiles {
         Ok(())
     }
 
-    /// Writes the result, if it is asked for; says where.
+    /// Writes the result, if it is asked for; says where. A run that has ended is not lost because its place is: what
+    /// cannot be written there is written to the folder for temporary files.
     pub(crate) fn save(&self, trainer: &impl Exchange) -> Result<Option<PathBuf>, RequestError> {
-        match (&self.save, &self.keras) {
-            (Some(path), _) if is_state(path) => {
-                safetensors::write(path, &trainer.state(), &trainer.values())?;
+        let Some(path) = &self.save else { return Ok(None) };
+        path.parent().into_iter().for_each(orphans::remove);
+        let Err(error) = self.write(trainer, path) else { return Ok(Some(path.clone())) };
+        let elsewhere = private_folder().ok().zip(path.file_name());
+        let elsewhere = elsewhere.map(|(folder, name)| folder.join(name));
+        match elsewhere.filter(|elsewhere| self.write(trainer, elsewhere).is_ok()) {
+            Some(elsewhere) => {
+                let (path, problem) = (path.clone(), error.to_string());
+                Err(RequestError::SavedElsewhere { path, problem, elsewhere })
             }
-            (Some(path), Some(keras)) => trainer.write_weights(keras, path)?,
-            _ => return Ok(None),
+            None => Err(error),
         }
-        Ok(self.save.clone())
     }
+
+    fn write(&self, trainer: &impl Exchange, path: &Path) -> Result<(), RequestError> {
+        match &self.keras {
+            Some(keras) if !is_state(path) => trainer.write_weights(keras, path)?,
+            _ => safetensors::write(path, &trainer.state(), &trainer.values())?,
+        }
+        Ok(())
+    }
+}
+
+/// A new folder for temporary files that nobody else can look into.
+fn private_folder() -> std::io::Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("plimsoll-saved-{}", std::process::id()));
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&folder).map(|()| folder)
 }
 
 fn unwritable(path: &Path, error: KerasError) -> RequestError {

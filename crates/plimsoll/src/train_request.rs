@@ -1,15 +1,18 @@
 //! A training run as it is asked for, and put together: job or plan, device, data, how long, and what is kept of it.
 
 use crate::data::{self, Wanted};
+use crate::promise::promise;
 use crate::recording::{Way, about};
 use crate::run_files::RunFiles;
+use crate::trainer::peak;
 use crate::training_run::TrainingRun;
 use crate::{
-    DeviceRequest, EagerOptions, JobRequest, Note, OnShortage, PlanFile, Prepared, RequestError, Run,
-    imported, specification,
+    Allowed, Bytes, DeviceRequest, EagerOptions, JobRequest, Lever, Note, OnShortage, PlanFile, Prepared,
+    RequestError, Run, fit, imported, specification,
 };
+use plimsoll_graph::{Op, OpKind};
 use plimsoll_import::keras::Keras;
-use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, by_name};
+use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, HostMemory, by_name};
 use plimsoll_state::growing_file;
 use plimsoll_trace::Recorder;
 use std::path::{Path, PathBuf};
@@ -104,6 +107,13 @@ impl TrainRequest {
         }
     }
 
+    /// What the caller should know before the run is put together, also if it cannot be.
+    pub fn notes(&self) -> Vec<Note> {
+        let promised = HostMemory::read().promised;
+        let counts = self.is_automatic() && promised > Bytes::ZERO;
+        counts.then_some(Note::Promised { promised }).into_iter().collect()
+    }
+
     /// Puts the run together: what cannot be done is refused here, before anything runs.
     pub fn open(&self) -> Result<TrainingRun, RequestError> {
         let opened = match &self.step {
@@ -111,6 +121,9 @@ impl TrainRequest {
             StepSource::Plan(path) => self.open_plan(path)?,
         };
         let OpenedStep { device, prepared, keras, compiled_rate, mut notes } = opened;
+        let promised = promise(&prepared[0].job.model.name, self.expected(&prepared), self.is_automatic())?;
+        let device = self.taken_at_once(device, &prepared, &mut notes)?;
+        notes.extend(micro_batches(&prepared[0]));
         let files = RunFiles::open(keras, self.from.as_deref(), self.save.clone())?;
         let seed = files.seed(self.seed);
         notes.extend(idle_outputs(&prepared[0]));
@@ -127,7 +140,7 @@ impl TrainRequest {
             MemoryUse::Planned => None,
             MemoryUse::Eager(eager) => Some(eager.options()),
         };
-        Ok(TrainingRun { prepared, device, data, run, files, recorder, eager, notes })
+        Ok(TrainingRun { prepared, device, data, run, files, recorder, eager, notes, promised })
     }
 
     /// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked
@@ -142,7 +155,13 @@ impl TrainRequest {
         }
         let device = self.device()?;
         let budget = (self.memory_use == MemoryUse::Planned).then_some(device.limit());
-        let prepared = opened.job.prepare_lengths(&self.lengths, budget)?;
+        let prepared = match (budget, job.micro_batches, &self.lengths[..]) {
+            // Who asks for one micro-batch wants the numbers of a whole batch.
+            (Some(budget), Some(1), []) => {
+                vec![fit(&opened.job, budget, Allowed::EXACT.without(Lever::Accumulate))?.prepared]
+            }
+            _ => opened.job.prepare_lengths(&self.lengths, budget)?,
+        };
         let (keras, compiled_rate, notes) = (opened.keras, opened.learning_rate, opened.notes);
         Ok(OpenedStep { device, prepared, keras, compiled_rate, notes })
     }
@@ -165,10 +184,43 @@ impl TrainRequest {
         Ok(OpenedStep { device, prepared: vec![prepared], keras: opened.keras, compiled_rate, notes })
     }
 
-    /// In eager mode whether memory is taken at once is the allocator's business.
+    /// Whether nobody said how much may be taken.
+    fn is_automatic(&self) -> bool {
+        self.device.memory.is_none() && self.device.split.is_empty()
+    }
+
+    /// In eager mode whether memory is taken at once is the allocator's business. An automatic limit is most of the
+    /// machine and never taken at once.
     fn device(&self) -> Result<Device, RequestError> {
-        let growth = if self.memory_use == MemoryUse::Planned { self.device.growth } else { Growth::On };
+        let growth = match self.memory_use == MemoryUse::Planned && !self.is_automatic() {
+            true => self.device.growth,
+            false => Growth::On,
+        };
         Ok(DeviceRequest { growth, ..self.device.clone() }.open()?)
+    }
+
+    /// Where memory is to be taken at once and nobody said how much: a device for what the plans need.
+    fn taken_at_once(
+        &self,
+        device: Device,
+        prepared: &[Prepared],
+        notes: &mut Vec<Note>,
+    ) -> Result<Device, RequestError> {
+        let at_once = self.memory_use == MemoryUse::Planned && self.device.growth == Growth::Off;
+        if !at_once || !self.is_automatic() {
+            return Ok(device);
+        }
+        let (peak, limit) = (peak(prepared), device.limit());
+        notes.push(Note::TakenAtOnce { peak, limit });
+        Ok(DeviceRequest { memory: Some(peak), ..self.device.clone() }.open()?)
+    }
+
+    /// What the run will take: what was planned; of an eager run what it was given, or nearly what a plan would take.
+    fn expected(&self, prepared: &[Prepared]) -> Bytes {
+        match (&self.memory_use, self.device.memory) {
+            (MemoryUse::Eager(_), Some(limit)) => limit,
+            _ => peak(prepared),
+        }
     }
 
     fn steps(&self, batch: usize, samples: usize) -> Result<u64, RequestError> {
@@ -242,6 +294,14 @@ struct OpenedStep {
     keras: Option<Keras>,
     compiled_rate: Option<f32>,
     notes: Vec<Note>,
+}
+
+/// That and how a batch is cut.
+fn micro_batches(prepared: &Prepared) -> Option<Note> {
+    let count = prepared.job.micro_batches;
+    let draws = |op: &Op| matches!(op.kind, OpKind::Dropout(_) | OpKind::RandomNormal(_));
+    let random = prepared.training.graph.ops().iter().any(draws);
+    (count > 1).then(|| Note::MicroBatches { count, rows: prepared.parts[0].rows, random })
 }
 
 /// Which outputs have no loss, and what of the model stays as it is for that.

@@ -222,7 +222,8 @@ impl Trainer {
 
     fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
         let evaluation = &self.prepared[0].evaluation;
-        let measured = engine::evaluate(&mut self.executor, self.steps[0].evaluation, evaluation, data);
+        let program = self.steps[0].evaluation.expect("the first length has an evaluation");
+        let measured = engine::evaluate(&mut self.executor, program, evaluation, data);
         measured.map_err(|error| JobError::Step { step: self.run.steps, error })
     }
 
@@ -238,7 +239,8 @@ struct Programs {
     /// In the order of the prepared parts.
     parts: Vec<ProgramId>,
     updates: Option<ProgramId>,
-    evaluation: ProgramId,
+    /// Of the first length only.
+    evaluation: Option<ProgramId>,
 }
 
 impl Programs {
@@ -247,7 +249,7 @@ impl Programs {
         let mut next = || programs.next().expect("every plan is a program");
         let parts = prepared.parts.iter().map(|_| next()).collect();
         let updates = prepared.updates.as_ref().map(|_| next());
-        Self { parts, updates, evaluation: next() }
+        Self { parts, updates, evaluation: prepared.has_evaluation().then(next) }
     }
 
     /// What a step runs.
@@ -325,7 +327,8 @@ impl Outcome {
 /// For each plan in the arena of a prepared job, what must be finite: the losses.
 fn watched(prepared: &Prepared) -> Vec<Vec<ValueId>> {
     let parts = prepared.parts.iter().map(|part| vec![part.training.loss]);
-    let others = prepared.updates.iter().map(|_| Vec::new()).chain([Vec::new()]);
+    let evaluation = prepared.has_evaluation().then(Vec::new);
+    let others = prepared.updates.iter().map(|_| Vec::new()).chain(evaluation);
     parts.chain(others).collect()
 }
 

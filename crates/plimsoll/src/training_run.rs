@@ -8,7 +8,7 @@ use crate::{
     Bytes, EagerOptions, EagerTrainer, Note, Outcome, Prepared, Progress, RequestError, Run, Trainer,
 };
 use plimsoll_graph::samples::Mixing;
-use plimsoll_memory::{Device, process};
+use plimsoll_memory::{Device, Promised, process};
 use plimsoll_trace::Recorder;
 use std::path::PathBuf;
 
@@ -23,6 +23,8 @@ pub struct TrainingRun {
     /// Nothing for a planned run.
     pub(crate) eager: Option<EagerOptions>,
     pub(crate) notes: Vec<Note>,
+    /// What others know of it; it ends with the run.
+    pub(crate) promised: Option<Promised>,
 }
 
 /// What happens during a run.
@@ -89,6 +91,7 @@ impl TrainingRun {
     }
 
     fn train_planned(self, tell: &mut dyn FnMut(Happening)) -> Result<Outcome, RequestError> {
+        let _promised = self.promised;
         let mut trainer = Trainer::with_lengths(self.prepared, &self.device, self.run)?;
         self.files.load(&mut trainer)?;
         self.recorder.into_iter().for_each(|recorder| trainer.record_to(recorder));
@@ -100,6 +103,7 @@ impl TrainingRun {
     }
 
     fn train_eagerly(self, tell: &mut dyn FnMut(Happening)) -> Result<Outcome, RequestError> {
+        let _promised = self.promised;
         let options = self.eager.expect("the caller looked");
         let mut trainer = EagerTrainer::new(self.prepared, &self.device, self.run, options)?;
         self.files.load(&mut trainer)?;

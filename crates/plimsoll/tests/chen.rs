@@ -39,7 +39,7 @@ fn never_worse_than_the_square_root_scheme_on_chains() {
     for (model, batch) in CHAINS {
         let graph = training(model, batch);
         let costs: Vec<f64> = graph.op_ids().map(|id| graph_work(&graph, id).flops as f64).collect();
-        let target = Target::new(CpuKernels { threads: 2 });
+        let target = Target::new(CpuKernels { lanes: 2 });
         let problem = Problem::of(&graph, &costs, &target, Options::default());
         let root = (problem.turn as f64).sqrt().round() as usize;
         for segments in [root - 1, root, root + 1] {

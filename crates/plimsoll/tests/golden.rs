@@ -16,7 +16,7 @@ use plimsoll_train::{Loss, Optimizer, training_graph};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 
-const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
+const CPU: CpuBackend = CpuBackend::new(2);
 
 /// Plans a graph, runs it once in a poisoned arena, and gives its outputs.
 fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {

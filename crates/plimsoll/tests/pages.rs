@@ -27,7 +27,7 @@ fn in_small_pages(job: &Job, whole: &Prepared) -> Prepared {
     let largest = buffers.map(|buffer| buffer.bytes).max().unwrap();
     // A multiple of 256, and seldom one of the pages that the operating system has.
     let page = Some(Bytes(largest.0.next_multiple_of(256)));
-    Job { backend: Arc::new(CpuBackend { threads: 2, page }), ..job.clone() }.prepare().unwrap()
+    Job { backend: Arc::new(CpuBackend { page, ..CpuBackend::new(2) }), ..job.clone() }.prepare().unwrap()
 }
 
 #[test]

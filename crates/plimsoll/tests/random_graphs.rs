@@ -12,7 +12,7 @@ use plimsoll::train::{Loss, Optimizer, training_graph};
 
 const GRAPHS: u64 = 1000;
 const ROWS: usize = 48;
-const CPU: CpuBackend = CpuBackend { threads: 1, page: None };
+const CPU: CpuBackend = CpuBackend::new(1);
 
 fn target() -> Target {
     CPU.target(Profile::default())

@@ -133,3 +133,36 @@ fn devices_are_made_as_they_are_asked_for() {
     assert_eq!(json["devices"][1]["limit_bytes"], 1 << 20);
     assert!(matches!(Note::File("x".to_string()).to_string().as_str(), "x"));
 }
+
+/// The place of the result is there before the run and gone after it: the result is somewhere all the same.
+#[test]
+fn a_run_that_has_ended_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("gone");
+    std::fs::create_dir(&place).unwrap();
+    let save = Some(place.join("half.safetensors"));
+    let run = TrainRequest { save, ..digits(Bytes::mib(4)) }.open().unwrap();
+    let ended = run.train(|happening| {
+        if matches!(happening, Happening::Step(progress) if progress.step == 3) {
+            std::fs::remove_dir(&place).unwrap();
+        }
+    });
+    let error = ended.unwrap_err();
+    let RequestError::SavedElsewhere { elsewhere, .. } = &error else { panic!("{error}") };
+    assert!(error.is_problem() && error.hint().is_some());
+    let on =
+        TrainRequest { from: Some(elsewhere.clone()), length: RunLength::Steps(5), ..digits(Bytes::mib(4)) };
+    let whole = TrainRequest { length: RunLength::Steps(5), ..digits(Bytes::mib(4)) };
+    let [on, whole] = [on, whole].map(|request| request.open().unwrap().train(|_| ()).unwrap());
+    assert_eq!(on.loss.to_bits(), whole.loss.to_bits(), "it goes on from there");
+    std::fs::remove_dir_all(elsewhere.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn threads_beyond_reason_are_refused_with_what_the_machine_has() {
+    let job = JobRequest { threads: Some(4096), ..JobRequest::of("cnn@8,channels=1") };
+    let Err(error) = job.open() else { panic!("4096 threads") };
+    assert!(
+        matches!(error.hint(), Some(Hint::Set { settings, .. }) if matches!(settings[..], [Setting::Threads(_)]))
+    );
+}

@@ -24,6 +24,9 @@ impl StateError {
     /// What would help, where something would.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::File { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                Some("a state is a .safetensors file that a run has saved".to_string())
+            }
             Self::File { .. } | Self::Contents { .. } => None,
             Self::Format { .. } => {
                 Some("a file that is cut or damaged cannot be repaired: take an earlier one".to_string())

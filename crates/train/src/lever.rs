@@ -27,7 +27,7 @@ pub enum Lever {
     Accumulate,
     /// Values dropped and computed again.
     Recompute,
-    /// Fewer threads.
+    /// Scratch for fewer threads.
     Threads,
     /// Two bytes an element.
     Precision,
@@ -176,7 +176,7 @@ impl Lever {
             },
             Self::Threads => Facts {
                 name: "threads",
-                what: "fewer threads, each of which has scratch of its own",
+                what: "fewer threads have scratch of their own, so that fewer work on ops that need some",
                 also_called: &["intra-op parallelism"],
                 cost: Cost::Time,
                 exactness: Exactness::Always,

@@ -1,20 +1,26 @@
 //! Compaction: moves the live blocks of an eager device together and gives the regions they leave behind back.
 //!
-//! Method: the contents of all live blocks are copied out, every region is given back, and a fresh allocator gives the
-//! blocks again, in the order of their old addresses. It needs no free memory on the device at all, but room for all
-//! live blocks outside of it for as long as it takes. Whether the fresh allocator has place for everybody is tried in a
-//! simulation first; if it has not, nothing is moved.
+//! Method: the contents of all live blocks are moved out, every region is given back, and a fresh allocator gives the
+//! blocks again, in the order of their old addresses. Contents wait outside the device, in memory that is taken as it
+//! fills and goes back as it empties, while the pages they leave go back at once: at no time has the process more than
+//! a piece beside what the regions had, or what is live. Whether the fresh allocator has place for everybody is tried
+//! in a simulation first; if it has not, nothing is moved.
 
 use super::{Eager, Held, Pool, StepError};
-use plimsoll_memory::{Refusal, Simulated};
-use plimsoll_trace::{Bytes, LabelId};
+use plimsoll_memory::{Address, Arena, Device, Refusal, Simulated};
+use plimsoll_trace::{Bytes, LabelId, Offset};
+
+/// So many bytes are moved at a time.
+const PIECE: u64 = 1 << 20;
+/// Ranges that are given back begin at a multiple of this.
+const PAGE: u64 = 4 << 10;
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compaction {
     /// How many blocks were moved.
     pub blocks: usize,
-    /// How many bytes they have; so many were needed outside the device.
+    /// How many bytes they have.
     pub moved: Bytes,
     /// What the regions had before.
     pub reserved_before: Bytes,
@@ -37,9 +43,10 @@ impl Eager {
         if !would_fit(&self.pool, &held) {
             return Ok(None);
         }
-        let contents = copy_out(&mut self.pool, &held);
+        let Some(mut waiting) = Waiting::room_for(&held) else { return Ok(None) };
+        move_out(&mut self.pool, &held, &mut waiting);
         self.pool.renew();
-        for (held, contents) in held.iter_mut().zip(&contents) {
+        for held in &mut held {
             match self.pool.take(held.requested, held.label) {
                 Ok(moved) => **held = moved,
                 Err(refusal) => {
@@ -48,11 +55,11 @@ impl Eager {
                     return Err(self.lose(refusal, label));
                 }
             }
-            self.pool.bytes_mut(**held).copy_from_slice(contents);
+            waiting.pop(self.pool.bytes_mut(**held));
         }
         let after = self.pool.statistics();
         Ok(Some(Compaction {
-            blocks: contents.len(),
+            blocks: held.len(),
             moved: held.iter().map(|held| held.requested).sum(),
             reserved_before: before.reserved,
             reserved_after: after.reserved,
@@ -78,11 +85,57 @@ fn would_fit(pool: &Pool, held: &[&mut Held]) -> bool {
     held.iter().all(|held| allocator.take(held.requested, held.label, &mut regions).is_ok())
 }
 
-fn copy_out(pool: &mut Pool, held: &[&mut Held]) -> Vec<Vec<u8>> {
-    let copy = |held: &&mut Held| {
-        let contents = pool.bytes(**held).to_vec();
+/// Moves the contents of all blocks out and frees them, from the lowest address to the highest. What lies below the
+/// last byte that was moved is of no use to anybody, so its pages go back.
+fn move_out(pool: &mut Pool, held: &[&mut Held], waiting: &mut Waiting) {
+    let Some(first) = held.first() else { return };
+    let mut below = Address { offset: Offset::START, ..first.block.address };
+    for held in held {
+        let start = held.block.address;
+        if start.region != below.region {
+            below = Address { offset: Offset::START, ..start };
+        }
+        for from in (0..held.requested.0).step_by(PIECE as usize) {
+            let end = held.requested.0.min(from + PIECE);
+            waiting.push(&pool.bytes(**held)[from as usize..end as usize]);
+            let bytes = Bytes((start.offset.0 + end).saturating_sub(below.offset.0));
+            pool.discard(below, bytes);
+            // The page that the next piece begins in stays.
+            below.offset = Offset((below.offset.0 + bytes.0) / PAGE * PAGE);
+        }
         pool.free(**held);
-        contents
-    };
-    held.iter().map(copy).collect()
+    }
+}
+
+/// Contents that wait outside the device: what came first goes first.
+struct Waiting {
+    arena: Arena,
+    /// Where the next contents come to.
+    end: Offset,
+    /// Where the contents that wait begin.
+    start: Offset,
+}
+
+impl Waiting {
+    /// Room for the contents of all blocks, if the system has it.
+    fn room_for(held: &[&mut Held]) -> Option<Self> {
+        let bytes = held.iter().map(|held| held.requested).sum();
+        let arena = Device::host(bytes).arena("contents that are moved", bytes, None).ok()?;
+        Some(Self { arena, end: Offset::START, start: Offset::START })
+    }
+
+    fn push(&mut self, contents: &[u8]) {
+        self.arena.write(self.end, contents);
+        self.end = self.end + Bytes(contents.len() as u64);
+    }
+
+    fn pop(&mut self, into: &mut [u8]) {
+        for piece in into.chunks_mut(PIECE as usize) {
+            self.arena.read(self.start, piece);
+            let bytes = Bytes(piece.len() as u64);
+            let page = Offset(self.start.0 / PAGE * PAGE);
+            self.start = self.start + bytes;
+            self.arena.discard(page, Bytes(self.start.0 - page.0));
+        }
+    }
 }

@@ -194,6 +194,11 @@ impl Pool {
         self.regions.bytes_mut(held.block.address, held.requested)
     }
 
+    /// Gives a range of a region back to the system, in which nobody has a block any more.
+    pub(crate) fn discard(&mut self, address: Address, bytes: Bytes) {
+        self.regions.discard(address, bytes);
+    }
+
     /// An op was run: looks at the fragmentation and moves the trace's time on.
     pub(crate) fn tick(&mut self) {
         self.worst_fragmentation = self.worst_fragmentation.max(self.allocator.statistics().fragmentation());

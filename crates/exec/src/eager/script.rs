@@ -7,7 +7,7 @@
 use super::pool::Held;
 use super::residents::Residents;
 use super::{Pool, Updates};
-use crate::backend::guard;
+use crate::backend::{Guard, guard, judges_itself};
 use crate::bound::BoundStep;
 use crate::kernels::CpuKernels;
 use plimsoll_graph::{Graph, Op, OpId, Role, Source, TensorType, ValueId};
@@ -60,6 +60,7 @@ impl Script {
         let order = order::order(&graph, updates == Updates::WhenReady);
         let places = places(&graph, &order, residents);
         let labels = graph.value_ids().map(|id| pool.add_label(label(&graph, id))).collect();
+        let watched = (!judges_itself(&graph)).then_some(watched);
         let make = |id: OpId| step(&graph, id, watched, kernels, &places, pool);
         let mut steps: Vec<Step> = order.iter().copied().map(make).collect();
         mark_frees(&graph, &places, &mut steps);
@@ -104,7 +105,7 @@ fn places(graph: &Graph, order: &[OpId], residents: &Residents) -> Vec<Place> {
 fn step(
     graph: &Graph,
     id: OpId,
-    watched: &[ValueId],
+    watched: Option<&[ValueId]>,
     kernels: CpuKernels,
     places: &[Place],
     pool: &mut Pool,
@@ -116,7 +117,8 @@ fn step(
     let scratch = (bytes > Bytes::ZERO).then(|| (bytes, pool.add_label(scratch_label(graph, op))));
     let owns = |value: &ValueId| places[value.index()] == Place::Block(*value);
     let takes = op.outputs.iter().copied().filter(owns).collect();
-    Step { bound: BoundStep::unbound(id, guard(graph, op, watched)), takes, scratch, frees: Vec::new() }
+    let guard = watched.map_or(Guard::None, |watched| guard(op, watched));
+    Step { bound: BoundStep::unbound(id, guard), takes, scratch, frees: Vec::new() }
 }
 
 /// Marks the last step that touches each block, except for what the caller may read afterwards.

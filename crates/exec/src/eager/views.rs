@@ -5,8 +5,8 @@
 use super::pool::{Held, Pool};
 use super::residents::Residents;
 use super::script::{Place, Step};
-use crate::kernels::{Input, Output};
-use plimsoll_graph::{Graph, Op, TensorType};
+use crate::kernels::{Input, Output, Scratch};
+use plimsoll_graph::{Graph, Op};
 
 /// Binds an op to the blocks its values stand in now.
 pub(super) fn bind(
@@ -42,7 +42,7 @@ pub(super) fn bind(
     }
     step.bound.scratch = scratch.zip(step.scratch).map(|(held, (bytes, _))| {
         // SAFETY: as above; nothing else has the block of the scratch.
-        unsafe { Output::new(TensorType::f32([bytes.as_usize() / 4]), pool.pointer(held)) }
+        unsafe { Scratch::new(pool.pointer(held), bytes.as_usize() / 4) }
     });
 }
 

@@ -33,11 +33,20 @@ pub struct Output {
     start: *mut u8,
 }
 
+/// Floats that a kernel may use for itself.
+#[derive(Debug)]
+pub struct Scratch {
+    start: *mut f32,
+    floats: usize,
+}
+
 // SAFETY: a view owns nothing and is tied to no thread; its constructor's caller promised that nobody else writes
 // what it shows while a kernel runs, on whichever thread that is.
 unsafe impl Send for Input {}
 // SAFETY: as above.
 unsafe impl Send for Output {}
+// SAFETY: as above.
+unsafe impl Send for Scratch {}
 
 impl Input {
     /// A view of a tensor at an address; `replaced_by` is the output that takes its place, if any.
@@ -132,5 +141,23 @@ impl Output {
         // SAFETY: the constructor's caller promised a valid, aligned tensor that nothing else touches, any bits
         // are an element, and `T` has the size of the element asserted above.
         unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.tensor.shape.elements()) }
+    }
+}
+
+impl Scratch {
+    /// A view of so many floats at an address.
+    ///
+    /// # Safety
+    /// Until the view is dropped, the address must be valid for reads and writes of them all and aligned for them, and
+    /// while a kernel runs nothing else may touch them.
+    pub unsafe fn new(start: *mut u8, floats: usize) -> Self {
+        Self { start: start.cast(), floats }
+    }
+
+    /// The floats.
+    pub fn f32(&mut self) -> &mut [f32] {
+        // SAFETY: the constructor's caller promised valid, aligned floats that nothing else touches, and any bits are
+        // one.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.floats) }
     }
 }

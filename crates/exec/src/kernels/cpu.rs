@@ -59,9 +59,9 @@ pub fn run(kind: &OpKind, call: Call<'_>) -> Result<(), KernelError> {
     of_op!(kind, op => op.run(call))
 }
 
-/// How many floats of scratch [`run`] needs for an op in a pool of so many threads.
-pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], threads: usize) -> usize {
-    let types = Types { inputs, outputs, threads };
+/// How many floats of scratch [`run`] needs for an op where so many threads work at a time.
+pub fn scratch(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType], lanes: usize) -> usize {
+    let types = Types { inputs, outputs, lanes };
     of_op!(kind, op => op.scratch(types))
 }
 
@@ -94,5 +94,6 @@ trait CpuKernel {
 struct Types<'a> {
     inputs: &'a [TensorType],
     outputs: &'a [TensorType],
-    threads: usize,
+    /// How many threads have a part of their own.
+    lanes: usize,
 }

@@ -120,7 +120,7 @@ fn compaction_keeps_outputs_and_is_harmless_twice() {
 #[test]
 fn scattered_blocks_are_moved_together() {
     let device = Device::host(Bytes::mib(64));
-    let mut eager = Eager::new(&device, bfc(true), 1, RunSettings { poison: true, record: true });
+    let mut eager = Eager::new(&device, bfc(true), 1, RunSettings { poison: true, record: true }).unwrap();
     let mut graphs = Vec::new();
     for index in 0..12 {
         let mut graph = Graph::new("scattered");

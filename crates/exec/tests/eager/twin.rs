@@ -10,7 +10,7 @@ use plimsoll_plan::{Options, Profile, Residents, VerifiedArena, plan, verify_are
 use plimsoll_trace::Bytes;
 use plimsoll_train::{Loss, Optimizer, TrainingGraph, training_graph};
 
-const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
+const CPU: CpuBackend = CpuBackend::new(2);
 
 /// TensorFlow's allocator.
 pub fn bfc(growth: bool) -> MakeAllocator {
@@ -38,7 +38,7 @@ pub fn eager(
     make: MakeAllocator,
 ) -> Result<(Eager, ProgramId), StepError> {
     let settings = RunSettings { poison: true, record: true };
-    let mut eager = Eager::new(&Device::host(limit), make, CPU.threads, settings);
+    let mut eager = Eager::new(&Device::host(limit), make, CPU.threads, settings).unwrap();
     let program = eager.load(training.graph.clone(), &[training.loss])?;
     for id in training.graph.persistents() {
         first_weights(&training.graph, id, eager.f32_mut(program, id));

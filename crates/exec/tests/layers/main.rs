@@ -169,7 +169,7 @@ fn given(graph: &Graph, golden: &Value, weights: &[ValueId]) -> HashMap<ValueId,
     inputs.chain(weights).collect()
 }
 
-const CPU: CpuBackend = CpuBackend { threads: 1, page: None };
+const CPU: CpuBackend = CpuBackend::new(1);
 
 /// Plans a graph, runs it once in a poisoned arena, and gives its outputs.
 fn run(graph: &Graph, given: &HashMap<ValueId, Vec<f64>>) -> Vec<Vec<f64>> {

@@ -16,7 +16,7 @@ pub fn predict(keras: &Keras, batch: usize, gain: f64, pixels: bool) -> Vec<Vec<
     })
 }
 
-const CPU: CpuBackend = CpuBackend { threads: 2, page: None };
+const CPU: CpuBackend = CpuBackend::new(2);
 
 /// The predictions with any weights; inputs are in [-1, 1), or in [0, 255) if they are pixels.
 pub fn predict_with(

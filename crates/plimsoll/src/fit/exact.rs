@@ -1,8 +1,9 @@
 //! The fastest plan whose numbers are those of the model as written.
 
 use super::samples_stay_apart;
+use crate::lanes::most_lanes;
 use crate::micro_batches::MOST_MICRO_BATCHES;
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::Residents;
 use plimsoll_train::{Allowed, Lever};
@@ -17,26 +18,45 @@ pub(super) fn exact(
     match (job.micro_batches, allowed.is_withheld(Lever::Recompute)) {
         (1, _) => fastest(job, plain, budget, allowed),
         (_, true) => Ok(plain.clone()),
-        (_, false) => Prepared::new(job, Aim::within(budget), &Residents::default()),
+        (_, false) => within(job, budget, allowed),
     }
 }
 
-/// The fastest of: the whole batch, the fewest micro-batches that need nothing computed again, and half as many with
-/// some of it computed again.
+/// The whole batch or micro-batches, with as many lanes as there is room for.
 fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
-    if plain.peak() <= budget {
-        return Ok(plain.clone());
+    let may_cut = job.batch > 1 && allowed.may(Lever::Accumulate, samples_stay_apart(job)?);
+    let micro_batches = if may_cut { count(&job.on_any_machine(), budget, allowed)? } else { 1 };
+    match micro_batches {
+        1 if plain.peak() <= budget => Ok(plain.clone()),
+        _ => within(&Job { micro_batches, ..job.clone() }, budget, allowed),
     }
-    let mut counts = vec![1];
-    if job.batch > 1 && allowed.may(Lever::Accumulate, samples_stay_apart(job)?) {
-        let enough = fewest_micro_batches(job, budget);
-        counts.extend([enough.div_ceil(2), enough].into_iter().filter(|&count| count > 1));
-        counts.dedup();
+}
+
+/// A number of micro-batches that is given, with as many lanes as there is room for.
+fn within(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
+    let aim = match allowed.is_withheld(Lever::Recompute) {
+        true => Aim::WHATEVER,
+        false => Aim::within(budget),
+    };
+    let prepare = |job: &Job| Prepared::new(job, aim, &Residents::default());
+    match allowed.is_withheld(Lever::Threads) {
+        true => prepare(job),
+        false => most_lanes(job, budget, prepare),
     }
-    let aim = match (allowed.is_withheld(Lever::Recompute), counts.len()) {
-        (true, _) => Aim::WHATEVER,
-        (false, 1) => Aim::within(budget),
-        (false, _) => Aim::quickly_within(budget),
+}
+
+/// How many micro-batches are fastest: one, the fewest that need nothing computed again, or half as many with some of
+/// it computed again. The sums of a step depend on it, so the job must be the same on any machine.
+fn count(job: &Job, budget: Bytes, allowed: Allowed) -> Result<usize, JobError> {
+    if job.prepare()?.peak() <= budget {
+        return Ok(1);
+    }
+    let enough = fewest_micro_batches(job, budget);
+    let mut counts = vec![1, enough.div_ceil(2), enough];
+    counts.dedup();
+    let aim = match allowed.is_withheld(Lever::Recompute) {
+        true => Aim::WHATEVER,
+        false => Aim::quickly_within(budget),
     };
     let prepare = |micro_batches: usize| {
         Prepared::new(&Job { micro_batches, ..job.clone() }, aim, &Residents::default())
@@ -49,7 +69,7 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Resu
             best = Some(found);
         }
     }
-    Ok(best.expect("the whole batch was tried"))
+    Ok(best.map_or(1, |best| best.job.micro_batches))
 }
 
 /// Calls a function for each item on a thread of its own; the results stand in the order of the items.

@@ -1,7 +1,7 @@
 //! The largest batch that fits and is not too slow.
 
 use super::{Fit, fit};
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::Residents;
 use plimsoll_train::{Allowed, Lever};

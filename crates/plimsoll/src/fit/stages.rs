@@ -1,7 +1,7 @@
 //! The way from a model as written to a plan, lever by lever.
 
 use super::Stage;
-use crate::prepared::Aim;
+use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::{Options, Residents};
 use plimsoll_train::lever::{Cost, Home};
@@ -63,11 +63,15 @@ impl Way<'_> {
             Lever::Recompute if prepared.parts.iter().any(|part| part.again().next().is_some()) => {
                 Some(recomputed(prepared))
             }
+            Lever::Threads if made.lanes() < job.lanes() => {
+                // Nobody has measured what fewer lanes cost.
+                let note = format!("of {} have scratch of their own", job.threads());
+                let stage = self.stage(Some(Change::Threads(made.lanes())), prepared.peak());
+                Some(Stage { seconds: prepared.seconds(), note, ..stage })
+            }
             // Not pulled here.
             Lever::Ready | Lever::InPlace | Lever::Optimizer | Lever::Batch => None,
-            Lever::Accumulate | Lever::Recompute => None,
-            // Nobody has measured what fewer threads cost, so they are left to the caller.
-            Lever::Threads => None,
+            Lever::Accumulate | Lever::Recompute | Lever::Threads => None,
             // No levers of Plimsoll.
             Lever::Graph | Lever::Region | Lever::Precision => None,
         })
@@ -77,8 +81,10 @@ impl Way<'_> {
 fn accumulated(prepared: &Prepared) -> Result<Stage, JobError> {
     let made = Prepared::new(&prepared.job, Aim::WHATEVER, &Residents::default())?;
     let change = Some(Change::MicroBatches(prepared.job.micro_batches));
-    let note =
-        format!("{} samples at a time, gradients added up and applied at once", prepared.parts[0].rows);
+    let note = format!(
+        "{} samples at a time; gradients are added up, so sums round in another order",
+        prepared.parts[0].rows
+    );
     Ok(Stage { change, peak: made.peak(), seconds: made.seconds(), note })
 }
 

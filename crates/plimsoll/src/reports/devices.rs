@@ -2,7 +2,7 @@
 
 use crate::device_request::limits_note;
 use crate::{Bytes, DeviceRequest, Note};
-use plimsoll_memory::{Device, DeviceError, HostMemory};
+use plimsoll_memory::{Device, DeviceError, HostMemory, Promise, Registry};
 use serde::Serialize;
 
 /// The devices that there are or would be.
@@ -12,8 +12,23 @@ pub struct DevicesReport {
     pub devices: Vec<DeviceReport>,
     /// Where the host's figures come from.
     pub host: HostReport,
+    /// Runs of the user that live now.
+    pub runs: Vec<RunReport>,
     /// What the caller should know.
     pub notes: Vec<Note>,
+}
+
+/// A run that has promised to take some of the host's memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// The process.
+    pub process: u32,
+    /// What it runs.
+    pub who: String,
+    /// What it will take at most.
+    pub promised_bytes: Bytes,
+    /// What the whole process has by now, where the system tells.
+    pub resident_bytes: Option<Bytes>,
 }
 
 /// One logical device.
@@ -31,7 +46,7 @@ pub struct DeviceReport {
     pub limit_bytes: Bytes,
     /// What is reserved.
     pub reserved_bytes: Bytes,
-    /// What is in use.
+    /// What is in use; of a whole physical device, what other runs have promised themselves of it.
     pub in_use_bytes: Bytes,
     /// The largest block that could be had.
     pub largest_free_bytes: Bytes,
@@ -52,6 +67,8 @@ pub struct HostReport {
     pub cgroup_left_bytes: Option<Bytes>,
     /// What new programs could get without swapping.
     pub available_bytes: Option<Bytes>,
+    /// What other runs of the user have promised to take and do not have yet.
+    pub promised_bytes: Bytes,
     /// What is left to others.
     pub reserve_bytes: Option<Bytes>,
     /// The limit where none is given.
@@ -61,10 +78,16 @@ pub struct HostReport {
 impl DevicesReport {
     /// The devices that a request would make.
     pub fn of(request: &DeviceRequest) -> Result<Self, DeviceError> {
-        let memory = HostMemory::read();
+        let others = Registry::of_user().map_or(Vec::new(), |registry| registry.others());
+        let memory = HostMemory::beside(&others);
         let devices = request.all(&memory)?;
         let notes = limits_note(&devices, &memory).into_iter().collect();
-        Ok(Self { devices: devices.iter().map(device).collect(), host: host(&memory), notes })
+        let mut devices: Vec<DeviceReport> = devices.iter().map(device).collect();
+        if let ([whole], true) = (&mut devices[..], request.split.is_empty()) {
+            let promised = others.iter().map(|promise| promise.bytes.0).fold(0, u64::saturating_add);
+            whole.in_use_bytes = Bytes(whole.in_use_bytes.0.saturating_add(promised));
+        }
+        Ok(Self { devices, host: host(&memory), runs: others.into_iter().map(run).collect(), notes })
     }
 }
 
@@ -84,12 +107,18 @@ fn device(device: &Device) -> DeviceReport {
     }
 }
 
+fn run(promise: Promise) -> RunReport {
+    let Promise { process, who, bytes, resident } = promise;
+    RunReport { process, who, promised_bytes: bytes, resident_bytes: resident }
+}
+
 fn host(memory: &HostMemory) -> HostReport {
     HostReport {
         total_bytes: memory.total,
         cgroup_limit_bytes: memory.cgroup.map(|cgroup| cgroup.limit),
         cgroup_left_bytes: memory.cgroup.map(|cgroup| cgroup.left),
         available_bytes: memory.available,
+        promised_bytes: memory.promised,
         reserve_bytes: memory.reserve(),
         automatic_limit_bytes: memory.automatic_limit(),
     }

@@ -19,7 +19,7 @@ pub enum Change {
     MicroBatches(usize),
     /// Values dropped and computed again, as far as a budget makes it necessary.
     Recompute,
-    /// So many threads.
+    /// Scratch for so many threads.
     Threads(usize),
     /// Another precision.
     Precision(Precision),
@@ -42,7 +42,7 @@ pub struct Choices {
     pub precision: Precision,
     /// The mixed policy that the device is made for, where there is one.
     pub mixed: Option<Precision>,
-    /// How many threads run kernels.
+    /// How many threads have scratch of their own.
     pub threads: usize,
     /// Whether the step runs op by op.
     pub eager: bool,

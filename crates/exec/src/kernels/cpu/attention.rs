@@ -44,7 +44,7 @@ impl CpuKernel for Attention {
 
     fn scratch(&self, types: Types<'_>) -> usize {
         let sizes = Sizes::new(&types.inputs[0].shape, &types.inputs[2].shape);
-        (types.threads * sizes.scores()).max(sizes.t * sizes.h)
+        (types.lanes * sizes.scores()).max(sizes.t * sizes.h)
     }
 }
 
@@ -83,7 +83,7 @@ impl CpuKernel for AttentionGradient {
 
     fn scratch(&self, types: Types<'_>) -> usize {
         let sizes = Sizes::new(&types.inputs[0].shape, &types.inputs[2].shape);
-        sizes.n * sizes.t * sizes.h + types.threads * 2 * sizes.scores()
+        sizes.n * sizes.t * sizes.h + types.lanes * 2 * sizes.scores()
     }
 }
 

@@ -47,7 +47,7 @@ impl CpuKernel for Conv2d {
         let [tile, block] = tile_extents(types.outputs[0].shape.rows(), patches.width());
         match is_pointwise(&patches.geometry) && self.groups == 1 {
             true => 0,
-            false => types.threads * tile * block,
+            false => types.lanes * tile * block,
         }
     }
 }
@@ -103,7 +103,7 @@ impl CpuKernel for Conv2dFilterGradient {
         let (x, dy) = (&types.inputs[0], &types.inputs[1].shape);
         let patches = patches(&self.conv, &[], x, self.window);
         let cut = GradientCut::new(&patches, dy.rows(), dy.last());
-        (cut.parts - 1) * patches.width() * dy.last() + types.threads * cut.buffer
+        (cut.parts - 1) * patches.width() * dy.last() + types.lanes * cut.buffer
     }
 }
 

@@ -112,7 +112,7 @@ impl CpuKernel for DepthwiseConv2dFilterGradient {
     fn scratch(&self, types: Types<'_>) -> usize {
         let (x, dy) = (&types.inputs[0].shape, &types.inputs[1].shape);
         let lines = x[0] * geometry(self.sliding, [x[1], x[2]], self.window).output[0];
-        (parts(lines) - 1) * self.window[0] * self.window[1] * dy.last() + types.threads
+        (parts(lines) - 1) * self.window[0] * self.window[1] * dy.last() + types.lanes
     }
 }
 

@@ -73,7 +73,7 @@ impl CpuKernel for MaxPool2dGradient {
     }
 
     fn scratch(&self, types: Types<'_>) -> usize {
-        types.threads * types.inputs[0].shape.last().max(1)
+        types.lanes * types.inputs[0].shape.last().max(1)
     }
 }
 

@@ -43,7 +43,7 @@ impl CpuKernel for TransposedConv2d {
             types.inputs.try_into().expect("the shape rule has checked the inputs");
         match is_pointwise(&geometry(self, &filter.shape)) && self.conv.groups == 1 {
             true => 0,
-            false => types.threads * buffer(x.shape.last(), types.outputs[0].shape.last(), self.conv.groups),
+            false => types.lanes * buffer(x.shape.last(), types.outputs[0].shape.last(), self.conv.groups),
         }
     }
 }

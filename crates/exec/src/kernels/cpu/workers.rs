@@ -17,8 +17,8 @@ pub(super) fn rows_per_piece(columns: usize) -> usize {
     (PIECE / columns.max(1)).max(1)
 }
 
-/// Runs `work` once on each item, on all threads of the pool. The scratch is cut into parts of `part` elements; a
-/// thread takes the next item as soon as it is free and has a part of its own meanwhile.
+/// Runs `work` once on each item, on as many threads of the pool as the scratch has parts. It is cut into parts
+/// of `part` elements; a thread takes the next item as soon as it is free and has a part of its own meanwhile.
 pub(super) fn for_each<T: Send>(
     items: impl Iterator<Item = T> + Send,
     scratch: &mut [f32],

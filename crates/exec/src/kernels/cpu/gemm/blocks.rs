@@ -39,8 +39,8 @@ pub(super) fn multiply(
 ) {
     let pieces = a.columns.div_ceil(DEPTH);
     let depth = a.columns.div_ceil(pieces);
-    let width = pack::RIGHT / depth / kernel.columns() * kernel.columns();
     pack::with_buffers(|left, right| {
+        let width = right.len() / depth / kernel.columns() * kernel.columns();
         for columns in cuts(b.columns, width) {
             for steps in cuts(a.columns, depth) {
                 let add = accumulate == Accumulate::Yes || steps.start > 0;
@@ -91,7 +91,7 @@ fn multiply_block(
     if in_place < c.columns {
         (kernel.pack_right)(b.column_block(in_place, c.columns - in_place), right);
     }
-    for rows in cuts(c.rows, pack::LEFT / a.columns / kernel.rows() * kernel.rows()) {
+    for rows in cuts(c.rows, left.len() / a.columns / kernel.rows() * kernel.rows()) {
         let lefts = left_panels(kernel, a.row_block(rows.start, rows.len()), left, c.columns);
         for columns in cuts(c.columns, kernel.columns()) {
             let (right, right_step) = if columns.start < in_place {

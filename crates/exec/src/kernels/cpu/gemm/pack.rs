@@ -8,9 +8,13 @@ use super::Matrix;
 use std::cell::RefCell;
 
 /// The most floats of a left factor that are packed at a time.
-pub(super) const LEFT: usize = 24 << 10;
+const LEFT: usize = 24 << 10;
 /// The most floats of a right factor that are packed at a time.
-pub(super) const RIGHT: usize = 128 << 10;
+const RIGHT: usize = 128 << 10;
+/// So many threads have that much; more threads share what these would have, down to an eighth for each. Bits do not
+/// depend on it: it only decides how often a factor is packed again.
+const GENEROUS: usize = 32;
+const LEAST_SHARE: usize = 8;
 /// Panels start at a cache line: so many floats.
 const LINE: usize = 16;
 
@@ -19,16 +23,22 @@ pub(super) type Pack = fn(Matrix<'_>, &mut [f32]);
 
 thread_local! {
     /// Where a thread packs: taken when it first multiplies, and kept, so that a step allocates nothing.
-    static BUFFER: RefCell<Vec<f32>> = RefCell::new(vec![0.0; LEFT + RIGHT + LINE]);
+    static BUFFER: RefCell<Vec<f32>> = RefCell::new(vec![0.0; (LEFT + RIGHT) / share() + LINE]);
 }
 
 /// Calls `body` with this thread's room for a left and for a right factor.
 pub(super) fn with_buffers(body: impl FnOnce(&mut [f32], &mut [f32])) {
     BUFFER.with_borrow_mut(|buffer| {
         let skipped = buffer.as_ptr().align_offset(4 * LINE);
-        let (left, right) = buffer[skipped..].split_at_mut(LEFT);
-        body(left, &mut right[..RIGHT]);
+        let share = (LEFT + RIGHT) / (buffer.len() - LINE);
+        let (left, right) = buffer[skipped..].split_at_mut(LEFT / share);
+        body(left, &mut right[..RIGHT / share]);
     });
+}
+
+/// By how much less a thread of this pool has.
+fn share() -> usize {
+    rayon::current_num_threads().div_ceil(GENEROUS).next_power_of_two().min(LEAST_SHARE)
 }
 
 /// Takes this thread's room now rather than with its first product.
