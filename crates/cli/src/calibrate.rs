@@ -20,7 +20,7 @@ use std::process::ExitCode;
 #[derive(Args)]
 pub struct Calibrate {
     /// Threads that kernels run on [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=plimsoll::MOST_THREADS as i64))]
     pub threads: Option<u16>,
     /// Print one JSON object instead of text
     #[arg(long)]

@@ -143,7 +143,7 @@ impl Drop for Promised {
 fn look_at(path: &Path) -> Option<Promise> {
     let name = path.file_name()?.to_str()?;
     let about = fs::symlink_metadata(path).ok()?;
-    if !about.is_file() || name == TURN || name.trim_start_matches('.').starts_with(&own_prefix()) {
+    if !about.is_file() || !is_of_a_run(name) || name.trim_start_matches('.').starts_with(&own_prefix()) {
         return None;
     }
     let is_nameless = name.starts_with('.');
@@ -168,6 +168,12 @@ fn read(name: &str, file: &File) -> Option<Promise> {
     let (bytes, who) = text.strip_prefix(FORM)?.strip_prefix(' ')?.trim_end().split_once(' ')?;
     let who = who.chars().filter(|c| !c.is_control()).collect();
     Some(Promise { process, who, bytes: Bytes(bytes.parse().ok()?), resident: process::resident_of(process) })
+}
+
+/// Whether a file is called as we call them; what is not is nobody's business here.
+fn is_of_a_run(name: &str) -> bool {
+    let numbers: Vec<&str> = name.trim_start_matches('.').split('-').collect();
+    numbers.len() == 3 && numbers.iter().all(|number| number.parse::<u64>().is_ok())
 }
 
 /// What names of this process's files begin with: its number, and when it began, since numbers are used again.

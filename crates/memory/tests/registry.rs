@@ -100,6 +100,7 @@ fn whatever_lies_in_the_folder_is_no_promise() {
             .collect();
     assert_eq!(registry.others(), []);
     assert!(secret.exists(), "what a link points to is left alone");
+    assert!(inside.join("garbage").exists(), "what is not called as a promise is left alone");
     drop(locked);
 }
 

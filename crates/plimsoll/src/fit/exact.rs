@@ -25,7 +25,9 @@ pub(super) fn exact(
 /// The whole batch or micro-batches, with as many lanes as there is room for.
 fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
     let may_cut = job.batch > 1 && allowed.may(Lever::Accumulate, samples_stay_apart(job)?);
-    let micro_batches = if may_cut { count(&job.on_any_machine(), budget, allowed)? } else { 1 };
+    // Where half of the budget is enough, fewer lanes need no more than all of it.
+    let must_look = may_cut && plain.peak().0 > budget.0 / 2;
+    let micro_batches = if must_look { count(&job.on_any_machine(), budget, allowed)? } else { 1 };
     match micro_batches {
         1 if plain.peak() <= budget => Ok(plain.clone()),
         _ => within(&Job { micro_batches, ..job.clone() }, budget, allowed),
@@ -48,7 +50,7 @@ fn within(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobErr
 /// How many micro-batches are fastest: one, the fewest that need nothing computed again, or half as many with some of
 /// it computed again. The sums of a step depend on it, so the job must be the same on any machine.
 fn count(job: &Job, budget: Bytes, allowed: Allowed) -> Result<usize, JobError> {
-    if job.prepare()?.peak() <= budget {
+    if job.step_peak()? <= budget {
         return Ok(1);
     }
     let enough = fewest_micro_batches(job, budget);
