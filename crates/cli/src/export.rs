@@ -97,7 +97,7 @@ fn write_trace(arguments: &Export) -> Result<Written, Failure> {
     refuse_terminal(arguments)?;
     let trace = recording(&arguments.input)?.trace;
     let path = target(arguments)?;
-    let left_out = output::fill(&path, |out| write(&trace, form, out))?;
+    let left_out = output::fill(&path, |mut out| write(&trace, form, &mut out))?;
     if left_out > 0 {
         output::note(format!("{left_out} steps that are the same as earlier ones are left out"));
     }

@@ -7,7 +7,7 @@
 //! people and in JSON.
 
 use crate::failure::Failure;
-use plimsoll::state::whole_file::{self, Sink};
+use plimsoll::state::whole_file;
 use plimsoll::trace::visible;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -46,8 +46,13 @@ pub fn file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fill(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file piece by piece, whole or not at all; `-` is standard output.
-pub fn fill<T>(path: &Path, fill: impl FnOnce(&mut Sink) -> io::Result<T>) -> Result<T, Failure> {
+/// Writes a file piece by piece, whole or not at all; `-` is standard output, and a terminal is not trusted with it.
+pub fn fill<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, Failure> {
+    if path == Path::new("-") && io::stdout().is_terminal() {
+        let mut bytes = Vec::new();
+        let filled = fill(&mut bytes).expect("memory takes what is written");
+        return document(&String::from_utf8_lossy(&bytes)).map(|()| filled);
+    }
     let mut filled = None;
     let written = whole_file::write(path, |file| {
         filled = Some(fill(file)?);

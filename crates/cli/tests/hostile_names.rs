@@ -66,6 +66,37 @@ fn what_files_say_reaches_no_terminal_as_it_is() {
     }
 }
 
+/// Documents are written as they are, but not to a terminal.
+#[test]
+fn documents_are_escaped_on_a_terminal() {
+    if Command::new("script").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI needs `script` (util-linux) for this test");
+        return eprintln!("SKIPPED: there is no `script` to make a terminal");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("run.trace"), trace()).unwrap();
+    std::fs::write(folder.path().join("a.csv"), "id,lower,upper,size\n\u{1b}[2J\x07\u{202e},0,1,4\n")
+        .unwrap();
+    for words in [
+        "export run.trace --to csv -o -",
+        "export run.trace --to text -o -",
+        "place a.csv --offsets",
+        "report run.trace -o -",
+    ] {
+        let line = format!("{} {words}", env!("CARGO_BIN_EXE_plimsoll"));
+        let output =
+            Command::new("script").args(["-qec", &line, "/dev/null"]).current_dir(folder.path()).output();
+        let output = output.unwrap().stdout;
+        let text = std::str::from_utf8(&output).expect("what is printed is UTF-8");
+        // A terminal ends lines with two characters.
+        let hidden = text.replace("\r\n", "\n").chars().find(|c| *c != '\n' && *c != '\t' && is_hidden(*c));
+        assert_eq!(hidden, None, "{words}: {text:?}");
+        assert!(text.contains("\\u"), "{words}: {text:?}");
+        // For another program it is as it was.
+        assert!(plimsoll(words, folder.path()).stdout.iter().any(|byte| *byte > 0x7f), "{words}");
+    }
+}
+
 /// Written down here again, on purpose.
 fn is_hidden(c: char) -> bool {
     (c as u32) < 0x20
