@@ -73,7 +73,8 @@ impl RunFiles {
     /// cannot be written there is written to the folder for temporary files.
     pub(crate) fn save(&self, trainer: &impl Exchange) -> Result<Option<PathBuf>, RequestError> {
         let Some(path) = &self.save else { return Ok(None) };
-        path.parent().into_iter().for_each(orphans::remove);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        orphans::remove(folder.unwrap_or(Path::new(".")));
         let Err(error) = self.write(trainer, path) else { return Ok(Some(path.clone())) };
         let elsewhere = private_folder().ok().zip(path.file_name());
         let elsewhere = elsewhere.map(|(folder, name)| folder.join(name));

@@ -13,6 +13,7 @@ use plimsoll_state::whole_file::{self, Sink};
 use plimsoll_state::{Contents, State, each_chunk};
 use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -73,7 +74,8 @@ pub(super) fn write(
 }
 
 fn fill_archive(keras: &Keras, file: &mut Sink, root: &Group, sources: &Sources<'_>) -> io::Result<()> {
-    let mut zip = ZipWriter::new(file);
+    // An archive that cannot be written to its end is thrown away; dropped, it would try to end itself and complain.
+    let mut zip = ManuallyDrop::new(ZipWriter::new(file));
     // Keras maps the weights where they lie, so they are not packed.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
     let metadata = keras.document.metadata.as_deref().unwrap_or(METADATA.as_bytes());
@@ -82,8 +84,8 @@ fn fill_archive(keras: &Keras, file: &mut Sink, root: &Group, sources: &Sources<
         zip.write_all(contents)?;
     }
     zip.start_file("model.weights.h5", options)?;
-    hdf5::write(root, &mut zip, |source, file| sources.write(source, file))?;
-    zip.finish()?;
+    hdf5::write(root, &mut *zip, |source, file| sources.write(source, file))?;
+    ManuallyDrop::into_inner(zip).finish()?;
     Ok(())
 }
 
