@@ -586,9 +586,42 @@ fn a_plan_of_our_own_is_translated_or_refused() {
 }
 
 #[test]
+fn inspect_and_fit_agree_on_what_tensorflow_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.json").display().to_string();
+    for options in ["", "--device gpu", "--accumulate 4", "--mode eager"] {
+        let inspected = json(&format!("inspect cnn@32 --batch 30 --as tensorflow {options}"));
+        let fitted =
+            json(&format!("fit cnn@32 --batch 30 --memory 8GiB --as tensorflow -o {plan} {options}"));
+        assert_eq!(inspected["needed_bytes"], fitted["trials"][0]["needed_bytes"], "{options}");
+        let needed = inspected["needed_bytes"].as_u64().unwrap();
+        for (memory, fits) in [(needed, true), (needed - 1, false)] {
+            let step = format!("cnn@32 --batch 30 --memory {memory} --as tensorflow {options}");
+            let report: Value =
+                serde_json::from_slice(&plimsoll(&format!("inspect {step} --json")).stdout).unwrap();
+            assert_eq!(report["fits"], fits, "inspect {step}");
+            let report: Value =
+                serde_json::from_slice(&plimsoll(&format!("fit {step} -o {plan} --json")).stdout).unwrap();
+            assert_eq!(report["trials"][0]["fits"], fits, "fit {step}");
+        }
+    }
+    let largest = json(&format!("fit cnn@32 --maximize batch --memory 40MiB --as tensorflow -o {plan}"));
+    let batch = largest["found"]["batch"].as_u64().unwrap();
+    assert!(batch > 1 && !batch.is_power_of_two(), "{largest:#}");
+    let refused = plimsoll(&format!("fit resnet20@32 --batch 64 --memory 30MiB --as tensorflow -o {plan}"));
+    let shown = String::from_utf8_lossy(&refused.stdout);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        shown.contains("the nearest is as written:") && shown.contains("--allow accumulate: "),
+        "{shown}"
+    );
+}
+
+#[test]
 fn what_tensorflow_cannot_be_told_is_refused() {
     let step = "fit cnn@32 --batch 30 --memory 64MiB --as tensorflow";
-    fails(&format!("{step} --accumulate 4"), 2, &["cannot be cut into 4 equal parts"]);
+    let most = "fit cnn@32 --maximize batch --memory 64MiB --as tensorflow";
+    fails(&format!("{most} --slowdown 10"), 2, &["--slowdown", "hint:"]);
     fails(&format!("{step} --micro-batches 2"), 2, &["--accumulate"]);
     fails("fit cnn@32 --batch 30 --memory 64MiB --growth on", 2, &["--as tensorflow"]);
     fails("fit cnn@32 --batch 30 --memory 64MiB --allow precision", 2, &["float32"]);
