@@ -362,6 +362,39 @@ fn replaying_compares_allocators() {
 }
 
 #[test]
+fn replaying_shows_what_was_recorded_and_takes_settings_of_pytorch() {
+    let report = json(&format!("replay {TENSORFLOW} --allocator bfc,torch"));
+    // A log from the very start: TensorFlow's allocator is reproduced to the byte.
+    assert_eq!(report["as_recorded"]["peak_in_use_bytes"], report["allocators"][0]["peak_in_use_bytes"]);
+    assert_eq!(report["as_recorded"]["peak_reserved_bytes"], report["allocators"][0]["peak_reserved_bytes"]);
+    assert_eq!(report["as_recorded"]["blocks_before"], 0);
+    let shown = plimsoll(&format!("replay {TENSORFLOW} --allocator bfc"));
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("as recorded"));
+    let rounded =
+        json(&format!("replay {TENSORFLOW} --allocator torch --torch-conf roundup_power2_divisions:1"));
+    let coarse =
+        json(&format!("replay {TENSORFLOW} --allocator torch --torch-conf roundup_power2_divisions:2"));
+    let peak = |report: &Value| report["allocators"][0]["peak_in_use_bytes"].as_u64().unwrap();
+    assert!(peak(&coarse) > peak(&rounded) && peak(&rounded) == report["allocators"][1]["peak_in_use_bytes"]);
+    for (settings, expected) in [
+        ("max_split:9", "`max_split` is not among the settings"),
+        ("backend:cudaMallocAsync", "not simulated"),
+        ("max_split_size_mb:1", "above 20"),
+    ] {
+        fails(&format!("replay {TENSORFLOW} --torch-conf {settings}"), 2, &[expected, "hint:"]);
+    }
+    let eager = "train cnn --data digits --steps 1 --memory 64MiB";
+    assert!(
+        plimsoll(&format!("{eager} --mode eager --allocator torch --torch-conf max_split_size_mb:32"))
+            .status
+            .success()
+    );
+    fails(&format!("{eager} --torch-conf max_split_size_mb:32"), 2, &["--torch-conf", "--mode eager"]);
+    fails(&format!("{eager} --mode eager --torch-conf max_split_size_mb:32"), 2, &["only torch does"]);
+    fails(&format!("{eager} --mode eager --allocator torch-expandable"), 2, &["reserved addresses"]);
+}
+
+#[test]
 fn replaying_within_a_limit_says_where_it_ends() {
     let arguments = format!("replay {TENSORFLOW} --allocator bfc,planned --limit 440MiB");
     let output = plimsoll(&arguments);

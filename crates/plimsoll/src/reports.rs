@@ -19,6 +19,6 @@ pub use fit::{AdviceReport, FitReport, PointReport, StageReport};
 pub use inspect::{HoldingReport, InspectReport, LayerReport, LeverReport, MomentReport, by_role};
 pub use prediction::{ForeignLayerReport, PredictRequest, PredictionReport, TensorReport};
 pub use recipe::{AdvisedReport, RecipeGoal, RecipeReport, RecipeRequest, TrialReport};
-pub use replay::{RanOut, ReplayReport, ReplayRow};
+pub use replay::{RanOut, RecordedRow, ReplayReport, ReplayRow};
 pub use train::TrainReport;
 pub use zoo::{ZooModelReport, ZooReport};
