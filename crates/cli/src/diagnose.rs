@@ -23,8 +23,8 @@ use std::process::ExitCode;
 /// Exit codes: 0 diagnosed, 1 even a planned step of --model does not fit the limit, 2 no report in the input.
 #[derive(Args)]
 pub struct Diagnose {
-    /// A log, notebook or kernel log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip or
-    /// not; - for standard input
+    /// A log, notebook or kernel log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip
+    /// or not; - for standard input
     #[arg(value_name = "FILE")]
     pub file: String,
     /// The model that ran, such as resnet50@224: says who the large chunks are, and plans a step that fits the limit

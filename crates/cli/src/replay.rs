@@ -50,7 +50,12 @@ pub fn run(arguments: &Replay) -> Result<ExitCode, Failure> {
     let mut options = AllocatorOptions::default();
     options.bfc.growth = arguments.growth == "on";
     options.torch = arguments.torch_conf.unwrap_or_default();
-    let question = Question { allocators: arguments.allocator.clone(), options, limit: arguments.limit };
+    let question = Question {
+        allocators: arguments.allocator.clone(),
+        options,
+        limit: arguments.limit,
+        ..Question::default()
+    };
     let comparison =
         compare_recording(&recording, &question).map_err(|error| Failure::usage(error.to_string(), None))?;
     let report = ReplayReport::of(&comparison, &recording.trace, arguments.limit);

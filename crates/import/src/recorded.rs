@@ -12,6 +12,8 @@ pub struct Recorded {
     pub peak_in_use: Bytes,
     /// The most bytes of its regions, where they are recorded.
     pub peak_reserved: Option<Bytes>,
+    /// Where its regions begin, in the order in which they were got; of equal free blocks the lowest is taken.
+    pub bases: Vec<u64>,
     /// How many blocks were live when the recording began.
     pub blocks_before: usize,
     /// How its pool stood then, where that is known to the byte.
@@ -69,6 +71,7 @@ impl Recorded {
         Self {
             peak_in_use: Bytes(live.peak),
             peak_reserved: Some(Bytes(regions)).filter(|bytes| *bytes > Bytes::ZERO),
+            bases: trace.regions().map(|(base, _)| base).collect(),
             blocks_before: trace.events.iter().filter(is_before).count(),
             start: start(trace),
         }

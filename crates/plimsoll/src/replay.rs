@@ -54,6 +54,7 @@ pub fn compare(trace: &Trace, question: &Question) -> Result<Comparison, ReplayE
 /// The same for a recording, with what it says of its own allocator. Where it begins in the middle, a row goes on from
 /// the pool as it was recorded; the others begin with nothing and take what was live first.
 pub fn compare_recording(recording: &Recording, question: &Question) -> Result<Comparison, ReplayError> {
+    let question = &Question { bases: recording.recorded.bases.clone(), ..question.clone() };
     let mut comparison = compare(&recording.trace, question)?;
     if let Some(start) = &recording.recorded.start
         && question.allocators.iter().any(|name| name == "bfc")
@@ -79,6 +80,8 @@ pub struct Question {
     pub options: AllocatorOptions,
     /// What they may take; none for as much as they like.
     pub limit: Option<Bytes>,
+    /// Where the recorded regions begin, which decides between equals; empty where it is not known.
+    pub bases: Vec<u64>,
 }
 
 impl Question {
@@ -98,7 +101,7 @@ impl Default for Question {
     fn default() -> Self {
         let allocators =
             ["bfc", "torch", "torch-expandable", "best-fit", PLANNED].map(str::to_string).to_vec();
-        Self { allocators, options: AllocatorOptions::default(), limit: None }
+        Self { allocators, options: AllocatorOptions::default(), limit: None, bases: Vec::new() }
     }
 }
 
@@ -150,7 +153,10 @@ fn row(requests: &Requests, name: &str, question: &Question) -> Result<Row, Repl
     // What reserves its whole limit at once says nothing without one, so it gets the smallest.
     let whole = name == "bfc" && !question.options.bfc.growth;
     let generous = smallest.filter(|_| whole).unwrap_or(UNLIMITED);
-    let mut regions = Simulated::new(question.limit.unwrap_or(generous));
+    // With another limit there would be other regions.
+    let as_recorded = name == "bfc" && question.limit.is_none() && question.options.bfc.growth;
+    let bases = if as_recorded { question.bases.clone() } else { Vec::new() };
+    let mut regions = Simulated::with_bases(question.limit.unwrap_or(generous), bases);
     let outcome = replay(requests, &mut *make(), &mut regions);
     Ok(Row { allocator: name.to_string(), outcome, smallest_limit: smallest })
 }
@@ -371,6 +377,7 @@ mod tests {
             assert_eq!(comparison.rows.len(), if cut == 0 { 1 } else { 2 }, "{cut}");
             let first = &comparison.rows[0];
             assert_eq!(first.allocator, if cut == 0 { "bfc" } else { RESUMED });
+            assert!(cut > 0 || !recorded.bases.is_empty());
             assert_eq!(first.outcome.peak_in_use, recorded.peak_in_use, "{cut}");
             assert_eq!(Some(first.outcome.peak_reserved), recorded.peak_reserved, "{cut}");
             assert!(first.smallest_limit.unwrap() <= first.outcome.peak_reserved);

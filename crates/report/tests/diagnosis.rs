@@ -274,7 +274,7 @@ fn ended_processes_and_full_devices_are_explained() {
     assert_eq!((signal.kind, signal.reason), (Kind::Unknown, Reason::Killed));
     assert_eq!(signal.remedies[0].key, "kernel_log");
     let slurm = of("slurmstepd: error: Job 9 exceeded memory limit (8400000 > 8388608), being killed\n");
-    assert!(remedy(&slurm, "host_limit").code.to_string().contains("#SBATCH --mem=16G"));
+    assert!(remedy(&slurm, "host_limit").code.to_string().contains("SBATCH_MEM_PER_NODE=16G"));
     let copy = of("in order to run _EagerConst: Dst tensor is not initialized.\n");
     assert_eq!((copy.kind, copy.remedies[0].key), (Kind::Exhaustion, "data_in_batches"));
     let driver = of(

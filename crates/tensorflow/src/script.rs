@@ -1,7 +1,8 @@
 //! Scripts: a recipe as Python that TensorFlow runs.
 //!
 //! A script is short, and each line that saves memory says what it saves. What is the reader's stands in two functions
-//! at its top, `make_model` and `samples`; whoever has a training program already imports `train` and gives it their own.
+//! at its top, `make_model` and `samples`; whoever has a training program already imports `train` and gives it their
+//! own.
 
 mod layers;
 mod quoting;

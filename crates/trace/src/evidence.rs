@@ -15,8 +15,8 @@ pub const VERSION: u32 = 1;
 
 /// Memory that was asked for and could not be had.
 ///
-/// Equations: `requested > 0`; `in_use <= reserved` of an allocator; no figure reaches 2^60, and all holders together do
-/// not either.
+/// Equations: `requested > 0`; `in_use <= reserved` of an allocator; no figure reaches 2^60, and all holders together
+/// do not either.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The version of this form; it stands first, so that a line is recognised by it.

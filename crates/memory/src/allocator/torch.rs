@@ -1,6 +1,7 @@
 //! PyTorch's caching allocator, by the rules of its `CUDACachingAllocator` for one stream.
 //!
-//! - Sizes round up to 512 bytes, or to the next of so many divisions between two powers of two. Requests of at most 1 MiB share the small pool, the others the large one.
+//! - Sizes round up to 512 bytes, or to the next of so many divisions between two powers of two. Requests of at most 1
+//!   MiB share the small pool, the others the large one.
 //! - Segments: 2 MiB in the small pool; in the large one 20 MiB for requests below 10 MiB, otherwise the request
 //!   rounded up to 2 MiB.
 //! - The smallest free block of the pool that fits is taken. It is split if 512 bytes remain in the small pool, more

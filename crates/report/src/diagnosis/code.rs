@@ -136,16 +136,16 @@ pub(crate) fn batches_from_host() -> String {
 pub(crate) fn kernel_log() -> String {
     "dmesg -T | grep -i -A2 \"killed process\"      # or: journalctl -k\n\
      kubectl describe pod POD | grep -A3 \"Last State\"\n\
-     sacct -j JOB --format=JobID,State,MaxRSS,ReqMem"
+     sacct -j JOB -o JobID,State,MaxRSS,ReqMem"
         .to_string()
 }
 
 pub(crate) fn host_limit(by: Killer, limit: Option<u64>) -> String {
     let twice =
         limit.map_or("SIZE".to_string(), |limit| limit.saturating_mul(2).div_ceil(1 << 30).to_string());
-    let docker = format!("docker run --memory {twice}g ...");
+    let docker = format!("docker run -m {twice}g ...");
     let kubernetes = format!("resources: {{limits: {{memory: {twice}Gi}}}}");
-    let slurm = format!("#SBATCH --mem={twice}G");
+    let slurm = format!("SBATCH_MEM_PER_NODE={twice}G sbatch job.sh");
     match by {
         Killer::Slurm => slurm,
         Killer::Container | Killer::Cgroup => format!("{docker}\n{kubernetes}"),
