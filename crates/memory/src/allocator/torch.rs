@@ -43,9 +43,9 @@ pub struct TorchOptions {
     pub non_split_rounding: Option<Bytes>,
     /// `garbage_collection_threshold`: the share of the limit above which old cached segments are freed.
     pub garbage_collection_threshold: Option<f64>,
-    /// `roundup_power2_divisions`: into how many parts each power of two is cut, from 1 MiB and less to 32 GiB and
-    /// more; 0 and 1 for multiples of 512 bytes.
-    pub divisions: [u64; settings::INTERVALS],
+    /// `roundup_power2_divisions`: into how many parts each power of two is cut, as the exponent of two, from 1 MiB and
+    /// less to 32 GiB and more; 0 for multiples of 512 bytes.
+    pub divisions: [u8; settings::INTERVALS],
 }
 
 /// PyTorch's caching allocator.
@@ -222,14 +222,15 @@ impl Allocator for Torch {
 }
 
 /// A request as blocks count it; none where it does not fit in 64 bits.
-fn rounded(bytes: u64, divisions: &[u64; settings::INTERVALS]) -> Option<u64> {
+fn rounded(bytes: u64, divisions: &[u8; settings::INTERVALS]) -> Option<u64> {
     let interval = bytes.max(1).ilog2().saturating_sub(20) as usize;
-    let count = divisions[interval.min(settings::INTERVALS - 1)];
-    if count <= 1 || bytes <= GRANULE.saturating_mul(count) {
+    let exponent = u32::from(divisions[interval.min(settings::INTERVALS - 1)]);
+    let least = GRANULE.checked_shl(exponent).unwrap_or(u64::MAX);
+    if exponent == 0 || bytes <= least {
         return bytes.max(1).checked_next_multiple_of(GRANULE);
     }
-    let part = (1u64 << bytes.ilog2()) / count;
-    bytes.checked_next_multiple_of(part.max(1))
+    // More than 512 bytes a part, so a part has some.
+    bytes.checked_next_multiple_of(1 << (bytes.ilog2() - exponent))
 }
 
 #[cfg(test)]
@@ -300,7 +301,8 @@ mod tests {
         for bytes in [0, 1, 511, 512, u64::MAX / 2] {
             assert_eq!(rounded(bytes, &[0; 16]), bytes.max(1).checked_next_multiple_of(512));
         }
-        assert_eq!(rounded(u64::MAX, &[4; 16]), None);
+        assert_eq!(rounded(u64::MAX, &[2; 16]), None);
+        assert_eq!(rounded(5 * MIB, &[63; 16]), Some(5 * MIB), "finer than 512 bytes is 512 bytes");
     }
 
     #[test]

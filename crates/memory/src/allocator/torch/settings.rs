@@ -101,18 +101,19 @@ fn unknown(key: &str) -> TorchSettingsError {
 
 /// `4` for all sizes, or `[256:1,512:2,>:4]`: sizes in MiB up to which, and beyond all of which, so many divisions
 /// count. The first also counts for what is smaller.
-fn divisions(key: &str, value: &str) -> Result<[u64; INTERVALS], TorchSettingsError> {
+fn divisions(key: &str, value: &str) -> Result<[u8; INTERVALS], TorchSettingsError> {
     const WANTED: &str = "a power of two, or a list such as [256:1,512:2,>:4] of powers of two";
     let wrong = || wrong(key, value, WANTED);
     let Some(list) = value.strip_prefix('[') else {
         let all = number(value).filter(|count| count.is_power_of_two());
-        return Ok([all.ok_or_else(wrong)?; INTERVALS]);
+        return Ok([exponent(all.ok_or_else(wrong)?); INTERVALS]);
     };
     let mut divisions = [0; INTERVALS];
     let mut last = None;
     for pair in list.strip_suffix(']').ok_or_else(wrong)?.split(',') {
         let (size, count) = pair.split_once(':').ok_or_else(wrong)?;
         let count = number(count).filter(|count| *count == 0 || count.is_power_of_two()).ok_or_else(wrong)?;
+        let count = exponent(count);
         if size == ">" {
             divisions[last.map_or(1, |last| last + 1)..].fill(count);
             continue;
@@ -126,6 +127,11 @@ fn divisions(key: &str, value: &str) -> Result<[u64; INTERVALS], TorchSettingsEr
         last = Some(index);
     }
     Ok(divisions)
+}
+
+/// The exponent of a power of two; 0 for none.
+fn exponent(count: u64) -> u8 {
+    count.checked_ilog2().unwrap_or(0) as u8
 }
 
 /// Cuts at a letter outside of brackets.
@@ -171,9 +177,9 @@ mod tests {
         assert_eq!(options.max_split, Some(Bytes::mib(128)));
         assert_eq!(options.non_split_rounding, Some(Bytes::mib(40)));
         assert_eq!(options.garbage_collection_threshold, Some(0.8));
-        assert_eq!(options.divisions, [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8]);
+        assert_eq!(options.divisions, [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 3, 3, 3]);
         assert!(options.expandable);
-        assert_eq!(TorchOptions::parse("roundup_power2_divisions:4").unwrap().divisions, [4; INTERVALS]);
+        assert_eq!(TorchOptions::parse("roundup_power2_divisions:4").unwrap().divisions, [2; INTERVALS]);
     }
 
     #[test]
