@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::notes;
 use crate::output::{self, Channel};
+use crate::size::size;
 use crate::step::optimizer;
 use crate::table::Table;
 use crate::wording;
@@ -10,11 +11,10 @@ use clap::Args;
 use plimsoll::findings::{ChunkFindings, Findings, ModelFindings, Squeezed};
 use plimsoll::import::evidence::{self, EvidenceError};
 use plimsoll::import::oomlog::Log;
-use plimsoll::report::diagnosis::{html, json, text};
+use plimsoll::report::diagnosis::{html, text};
 use plimsoll::state::input_file;
 use plimsoll::train::Optimizer;
 use plimsoll::{Bytes, Job, JobRequest, OpenedJob};
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,8 +23,8 @@ use std::process::ExitCode;
 /// Exit codes: 0 diagnosed, 1 even a planned step of --model does not fit the limit, 2 no report in the input.
 #[derive(Args)]
 pub struct Diagnose {
-    /// A log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip or not; - for standard
-    /// input
+    /// A log, notebook or kernel log in which out-of-memory reports may be buried, or a PyTorch memory snapshot, gzip
+    /// or not; - for standard input
     #[arg(value_name = "FILE")]
     pub file: String,
     /// The model that ran, such as resnet50@224: says who the large chunks are, and plans a step that fits the limit
@@ -36,6 +36,9 @@ pub struct Diagnose {
     /// The optimizer of that model
     #[arg(long, value_name = "NAME", default_value = "adam", value_parser = optimizer)]
     pub optimizer: Optimizer,
+    /// What the device or host has, where the log does not say it, such as 8GiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<Bytes>,
     /// Write a page with the map of the pool, self-contained; - for standard output
     #[arg(short, long, value_name = "FILE.html")]
     pub output: Option<PathBuf>,
@@ -51,7 +54,9 @@ const PRINTED: usize = 5;
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let channel = Channel::beside(&[arguments.output.as_deref()], arguments.json)?;
     let job = arguments.job()?;
-    let found = Findings::of(read(&arguments.file)?, job.as_ref())?.worded(wording::ask, wording::hint);
+    let log = read(&arguments.file)?;
+    arguments.tell_memory_is_said(&log);
+    let found = Findings::of(log, job.as_ref(), arguments.memory)?.worded(wording::ask, wording::hint);
     if let Some(path) = &arguments.output {
         let page = html::print(&format!("Out of memory: {}", arguments.file), &found.diagnoses);
         output::file(path, page.as_bytes())?;
@@ -59,7 +64,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
             output::tell(format!("wrote {}", path.display()));
         }
     }
-    channel.report(arguments.json, &as_json(&found), || as_text(&found))?;
+    channel.report(arguments.json, &found.json(), || as_text(&found))?;
     Ok(ExitCode::from(u8::from(found.is_hopeless())))
 }
 
@@ -71,6 +76,18 @@ impl Diagnose {
         let OpenedJob { job, notes, .. } = request.open()?;
         notes::tell(&notes);
         Ok(Some(job))
+    }
+
+    /// What a log says itself is not replaced.
+    fn tell_memory_is_said(&self, log: &Log) {
+        let Some(memory) = self.memory else { return };
+        let other = log.dumps.iter().filter_map(|dump| dump.limit).find(|limit| limit.size() != memory);
+        if let Some(limit) = other {
+            eprintln!(
+                "note: the log says {} itself; --memory {memory} is for reports that do not",
+                limit.size()
+            );
+        }
     }
 }
 
@@ -100,8 +117,9 @@ fn nothing_found(name: &str, log: &Log) -> Failure {
         let message = format!("{name}: plimsoll ran out of memory, but its evidence is not there");
         return Failure::usage(message, Some(hint.to_string()));
     }
-    let hint = "a report is TensorFlow's allocator dump, an out-of-memory message of PyTorch or XLA, evidence of plimsoll, or a snapshot of \
-                PyTorch's; TensorFlow prints its dump to standard error unless TF_CPP_MIN_LOG_LEVEL is 1 or more";
+    let hint = "a report is TensorFlow's allocator dump or traceback, an out-of-memory message of PyTorch, XLA or CUDA, the kernel's log of \
+                a process that it ended, `Killed` or exit code 137, evidence of plimsoll, or a snapshot of PyTorch's; TensorFlow prints \
+                its dump to standard error unless TF_CPP_MIN_LOG_LEVEL is 1 or more";
     Failure::usage(format!("{name}: no out-of-memory report found"), Some(hint.to_string()))
 }
 
@@ -120,14 +138,6 @@ fn as_text(found: &Findings) -> String {
     printed.join("\n\n")
 }
 
-fn as_json(found: &Findings) -> Value {
-    let mut dumps: Vec<Value> = found.diagnoses.iter().map(json::print).collect();
-    for (dump, model) in dumps.iter_mut().zip(&found.models) {
-        dump["model"] = serde_json::to_value(model).expect("findings are plain data");
-    }
-    json!({"dumps": dumps, "skipped": found.skipped, "did_without": found.did_without})
-}
-
 /// Who the large chunks are, and the plan.
 fn model_text(model: &ModelFindings) -> String {
     let head = ["chunks in use", "each", "", "values of the step with this size"];
@@ -140,6 +150,9 @@ fn model_text(model: &ModelFindings) -> String {
             sign.to_string(),
             describe(known),
         ]);
+    }
+    if model.chunks.is_empty() {
+        return verdict(model);
     }
     let legend = "(< the value is smaller: an unsplit chunk, or something else)";
     format!("{}\n{legend}\n\n{}", table.print(), verdict(model))

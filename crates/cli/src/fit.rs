@@ -31,9 +31,9 @@ pub struct Fit {
     /// Look for the largest value that fits instead of taking the one given
     #[arg(long, value_name = "WHAT", value_parser = ["batch"], conflicts_with_all = ["batch", "micro_batches", "allow"])]
     pub maximize: Option<String>,
-    /// With --maximize: how much slower a sample may be than as written, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 35.0, requires = "maximize")]
-    pub slowdown: f64,
+    /// With --maximize: how much slower a sample may be than as written, in percent [default: 35]
+    #[arg(long, value_name = "PERCENT", requires = "maximize")]
+    pub slowdown: Option<f64>,
     /// Levers that change the numbers, as a list. Those that do not are used unasked: accumulate, too, where samples of
     /// a batch do not see each other
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_parser = lever())]
@@ -45,6 +45,9 @@ pub struct Fit {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
+
+/// How much slower a sample may be unless it is said, in percent.
+const SLOWDOWN: f64 = 35.0;
 
 /// Runs the command.
 pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
@@ -72,7 +75,7 @@ impl Fit {
             return Err(Failure::usage(message, Some("it is a lever of --as tensorflow".to_string())));
         }
         if self.maximize.is_some() {
-            return Ok(Goal::LargestBatch { slowdown: self.slowdown / 100.0 });
+            return Ok(Goal::LargestBatch { slowdown: self.slowdown.unwrap_or(SLOWDOWN) / 100.0 });
         }
         let allowed: Allowed = self.allow.iter().copied().collect();
         // A number of micro-batches that is given is kept.

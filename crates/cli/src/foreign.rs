@@ -4,9 +4,8 @@ use crate::failure::Failure;
 use crate::step::Step;
 use crate::train::Switch;
 use clap::{Args, ValueEnum};
-use plimsoll::Job;
 use plimsoll::reports::PredictRequest;
-use plimsoll::tensorflow::{Device, Mode, Precision, Setup};
+use plimsoll::tensorflow::{Device, Mode, Precision};
 
 /// What would run the step instead of Plimsoll, and how.
 #[derive(Args)]
@@ -76,28 +75,11 @@ impl Foreign {
         }
     }
 
-    /// How the framework would run a job.
-    pub fn setup(&self, job: &Job) -> Result<Setup, Failure> {
-        Ok(Setup {
-            loss: job.only_loss()?,
-            optimizer: job.optimizer,
-            mode: self.mode.unwrap_or(Mode::Graph),
-            precision: self.precision.unwrap_or(Precision::Float32),
-            accumulate: self.accumulate.unwrap_or(1),
-            device: self.device(),
-        })
-    }
-
     fn device(&self) -> Device {
         match self.device {
             Some(ForeignDevice::Gpu) => Device::Gpu,
             Some(ForeignDevice::Cpu) | None => Device::Cpu,
         }
-    }
-
-    /// Whether its allocator would grow.
-    pub fn grows(&self, device: Device) -> bool {
-        self.growth.map_or(device == Device::Cpu, |growth| growth == Switch::On)
     }
 }
 

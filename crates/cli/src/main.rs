@@ -82,7 +82,7 @@ enum Command {
     /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
     Diagnose(diagnose::Diagnose),
     /// Train a model inside a memory budget
-    Train(train::Train),
+    Train(Box<train::Train>),
     /// Place the buffers of a layout problem in as little memory as possible, and draw them
     Place(place::Place),
     /// Show the devices, their limits and what is free of them

@@ -362,6 +362,39 @@ fn replaying_compares_allocators() {
 }
 
 #[test]
+fn replaying_shows_what_was_recorded_and_takes_settings_of_pytorch() {
+    let report = json(&format!("replay {TENSORFLOW} --allocator bfc,torch"));
+    // A log from the very start: TensorFlow's allocator is reproduced to the byte.
+    assert_eq!(report["as_recorded"]["peak_in_use_bytes"], report["allocators"][0]["peak_in_use_bytes"]);
+    assert_eq!(report["as_recorded"]["peak_reserved_bytes"], report["allocators"][0]["peak_reserved_bytes"]);
+    assert_eq!(report["as_recorded"]["blocks_before"], 0);
+    let shown = plimsoll(&format!("replay {TENSORFLOW} --allocator bfc"));
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("as recorded"));
+    let rounded =
+        json(&format!("replay {TENSORFLOW} --allocator torch --torch-conf roundup_power2_divisions:1"));
+    let coarse =
+        json(&format!("replay {TENSORFLOW} --allocator torch --torch-conf roundup_power2_divisions:2"));
+    let peak = |report: &Value| report["allocators"][0]["peak_in_use_bytes"].as_u64().unwrap();
+    assert!(peak(&coarse) > peak(&rounded) && peak(&rounded) == report["allocators"][1]["peak_in_use_bytes"]);
+    for (settings, expected) in [
+        ("max_split:9", "`max_split` is not among the settings"),
+        ("backend:cudaMallocAsync", "not simulated"),
+        ("max_split_size_mb:1", "above 20"),
+    ] {
+        fails(&format!("replay {TENSORFLOW} --torch-conf {settings}"), 2, &[expected, "hint:"]);
+    }
+    let eager = "train cnn --data digits --steps 1 --memory 64MiB";
+    assert!(
+        plimsoll(&format!("{eager} --mode eager --allocator torch --torch-conf max_split_size_mb:32"))
+            .status
+            .success()
+    );
+    fails(&format!("{eager} --torch-conf max_split_size_mb:32"), 2, &["--torch-conf", "--mode eager"]);
+    fails(&format!("{eager} --mode eager --torch-conf max_split_size_mb:32"), 2, &["only torch does"]);
+    fails(&format!("{eager} --mode eager --allocator torch-expandable"), 2, &["reserved addresses"]);
+}
+
+#[test]
 fn replaying_within_a_limit_says_where_it_ends() {
     let arguments = format!("replay {TENSORFLOW} --allocator bfc,planned --limit 440MiB");
     let output = plimsoll(&arguments);
@@ -586,9 +619,42 @@ fn a_plan_of_our_own_is_translated_or_refused() {
 }
 
 #[test]
+fn inspect_and_fit_agree_on_what_tensorflow_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.json").display().to_string();
+    for options in ["", "--device gpu", "--accumulate 4", "--mode eager"] {
+        let inspected = json(&format!("inspect cnn@32 --batch 30 --as tensorflow {options}"));
+        let fitted =
+            json(&format!("fit cnn@32 --batch 30 --memory 8GiB --as tensorflow -o {plan} {options}"));
+        assert_eq!(inspected["needed_bytes"], fitted["trials"][0]["needed_bytes"], "{options}");
+        let needed = inspected["needed_bytes"].as_u64().unwrap();
+        for (memory, fits) in [(needed, true), (needed - 1, false)] {
+            let step = format!("cnn@32 --batch 30 --memory {memory} --as tensorflow {options}");
+            let report: Value =
+                serde_json::from_slice(&plimsoll(&format!("inspect {step} --json")).stdout).unwrap();
+            assert_eq!(report["fits"], fits, "inspect {step}");
+            let report: Value =
+                serde_json::from_slice(&plimsoll(&format!("fit {step} -o {plan} --json")).stdout).unwrap();
+            assert_eq!(report["trials"][0]["fits"], fits, "fit {step}");
+        }
+    }
+    let largest = json(&format!("fit cnn@32 --maximize batch --memory 40MiB --as tensorflow -o {plan}"));
+    let batch = largest["found"]["batch"].as_u64().unwrap();
+    assert!(batch > 1 && !batch.is_power_of_two(), "{largest:#}");
+    let refused = plimsoll(&format!("fit resnet20@32 --batch 64 --memory 30MiB --as tensorflow -o {plan}"));
+    let shown = String::from_utf8_lossy(&refused.stdout);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        shown.contains("the nearest is as written:") && shown.contains("--allow accumulate: "),
+        "{shown}"
+    );
+}
+
+#[test]
 fn what_tensorflow_cannot_be_told_is_refused() {
     let step = "fit cnn@32 --batch 30 --memory 64MiB --as tensorflow";
-    fails(&format!("{step} --accumulate 4"), 2, &["cannot be cut into 4 equal parts"]);
+    let most = "fit cnn@32 --maximize batch --memory 64MiB --as tensorflow";
+    fails(&format!("{most} --slowdown 10"), 2, &["--slowdown", "hint:"]);
     fails(&format!("{step} --micro-batches 2"), 2, &["--accumulate"]);
     fails("fit cnn@32 --batch 30 --memory 64MiB --growth on", 2, &["--as tensorflow"]);
     fails("fit cnn@32 --batch 30 --memory 64MiB --allow precision", 2, &["float32"]);

@@ -65,7 +65,7 @@ fn three_lines_come_first_and_a_page_is_written() {
     assert!(lines[0].starts_with("StatelessRandomUniformV2 asked for 32.00 MiB"), "{text}");
     assert!(lines[1].starts_with("The memory was there, but in pieces"), "{text}");
     assert!(
-        lines[2].starts_with("Each of these would do: a planned layout") && lines[3].is_empty(),
+        lines[2].starts_with("It happened while the weights were being built") && lines[3].is_empty(),
         "{text}"
     );
     assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
@@ -98,6 +98,48 @@ fn a_model_names_the_chunks_and_a_plan_that_fits() {
     );
     assert_eq!(output.status.code(), Some(1), "even planned it does not fit");
     assert!(String::from_utf8_lossy(&output.stdout).contains("these fit: --batch"));
+}
+
+/// TensorFlow's initializer failed at 230 MiB; a planned step of this model needs 319.
+const MLP: &str = r#"{"class_name": "Sequential", "config": {"name": "mlp", "layers": [
+    {"class_name": "InputLayer", "config": {"batch_shape": [null, 784], "dtype": "float32", "name": "input"}},
+    {"class_name": "Dense", "config": {"name": "a", "units": 4096, "activation": "relu"}},
+    {"class_name": "Dense", "config": {"name": "b", "units": 4096, "activation": "relu"}},
+    {"class_name": "Dense", "config": {"name": "c", "units": 10, "activation": "softmax"}}
+]}}"#;
+
+#[test]
+fn a_model_that_does_not_fit_is_never_promised_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("mlp.json");
+    std::fs::write(&model, MLP).unwrap();
+    let dump = format!("{DUMPS}/mlp4096_b512_adam_230MB.stderr.gz");
+    let output = plimsoll(&format!("diagnose {dump} --model {} --batch 512", model.display()), b"");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(!shown.contains("a planned layout"), "{shown}");
+    assert!(
+        shown.contains("a planned step (not enough): A planned step of mlp with batch 512 needs 318.84 MiB"),
+        "{shown}"
+    );
+    let alone = plimsoll(&format!("diagnose {dump}"), b"");
+    let shown = String::from_utf8_lossy(&alone.stdout);
+    assert!(shown.contains("a planned layout (may help)") && shown.contains("are still to come"), "{shown}");
+}
+
+#[test]
+fn memory_is_said_where_the_log_does_not() {
+    let killed = b"Epoch 1\nKilled\n";
+    let report = json("- --memory 8GiB --model cnn@32 --batch 128", killed);
+    let dump = &report["dumps"][0];
+    assert_eq!((&dump["limit_bytes"], &dump["reason"]), (&(8u64 << 30).into(), &"killed".into()));
+    assert_eq!(dump["model"]["fits"], true);
+    assert_eq!(json("-", killed)["dumps"][0]["limit_bytes"], Value::Null);
+    // What the log says itself stays.
+    let said = format!("{DUMPS}/cnn_small_b128_graph_40MB.stderr.gz");
+    let output = plimsoll(&format!("diagnose {said} --memory 8GiB"), b"");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("note: the log says 40.0 MiB itself"));
+    assert_eq!(json(&format!("{said} --memory 8GiB"), b"")["dumps"][0]["limit_bytes"], 40 << 20);
 }
 
 #[test]

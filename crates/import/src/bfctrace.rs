@@ -10,13 +10,20 @@
 //! W 4096 10000                                       a wait for another thread's free: requested, milliseconds
 //! ```
 //! An `A` at address 0 is an allocation that failed or asked for nothing. A free of address 0 does nothing.
+//!
+//! A log that begins with neither `R` nor `P` begins in the middle, as one whose first lines are cut off does: what it
+//! frees without having seen it taken was live at its start. How long that was is not said; it ends below the first
+//! block that was seen above it while it lived.
 
+mod extents;
 mod lines;
 
+use extents::Extents;
 use lines::{Line, Lines};
 use plimsoll_trace::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
+use std::ops::Bound;
 
 /// What the first line begins with.
 pub const HEADER: &str = "# bfctrace v1";
@@ -28,7 +35,7 @@ pub fn read(input: impl Read) -> Result<BfcTrace, BfcTraceError> {
     while let Some(line) = lines.next()? {
         reader.accept(line).map_err(|problem| lines.error(problem))?;
     }
-    Ok(reader.trace)
+    Ok(reader.finish())
 }
 
 /// What TensorFlow's allocator did, in order.
@@ -43,6 +50,8 @@ pub struct BfcTrace {
     pub labels: Vec<Label>,
     /// How many allocations failed or asked for nothing.
     pub failed: usize,
+    /// How many blocks are freed that the log never saw taken, because it begins in the middle. They stand first.
+    pub inferred: usize,
 }
 
 /// Something the allocator did.
@@ -223,14 +232,31 @@ struct Reader {
     regions: Regions,
     labels: HashMap<(String, String), LabelId>,
     /// Addresses at which a block once was, to tell a second free from a wrong one.
-    seen: HashSet<u64>,
+    seen: BTreeSet<u64>,
     blocks: u32,
+    /// Whether the first lines are missing; unknown before the first event.
+    middle: Option<bool>,
+    /// What was live at the start of a log that begins in the middle.
+    inferred: Vec<BfcEvent>,
+    /// The longest chunk of the log.
+    longest: u64,
+    /// All addresses that blocks ever had.
+    extents: Extents,
 }
+
+/// How long a block is at least.
+const SHORTEST: u64 = 256;
 
 impl Reader {
     fn accept(&mut self, line: Line<'_>) -> Result<(), Problem> {
+        if !matches!(line, Line::Nothing | Line::Mark(_)) {
+            let whole = matches!(line, Line::Region { .. } | Line::Take { before: true, .. });
+            self.middle.get_or_insert(!whole);
+        }
         let event = match line {
             Line::Nothing => return Ok(()),
+            // Blocks before it lie in regions whose lines are missing.
+            Line::Region { .. } if self.middle == Some(true) => return Ok(()),
             Line::Mark(text) => BfcEvent::Mark(text.to_string()),
             Line::Region { base, bytes } => self.region(base, bytes)?,
             Line::Take { address: 0, requested, op, kind, .. } => {
@@ -247,11 +273,49 @@ impl Reader {
             Line::Free { address } => match self.live.remove(&address) {
                 Some((_, block)) => BfcEvent::Free { block },
                 None if self.seen.contains(&address) => return Err(Problem::FreedTwice { address }),
+                None if self.middle == Some(true) => BfcEvent::Free { block: self.infer(address)? },
                 None => return Err(Problem::NeverTaken { address }),
             },
         };
         self.trace.events.push(event);
         Ok(())
+    }
+
+    /// A block that was live when the log began. All that was seen so far was there beside it.
+    fn infer(&mut self, address: u64) -> Result<BlockId, Problem> {
+        if let Some(other) = self.extents.around(address) {
+            return Err(Problem::Overlap { address, other });
+        }
+        let above = self.seen.range((Bound::Excluded(address), Bound::Unbounded)).next();
+        let above = above.map(|next| next - address);
+        let block = BlockId(self.blocks);
+        self.blocks = self.blocks.checked_add(1).ok_or(Problem::TooMany)?;
+        self.seen.insert(address);
+        let room = Bytes(above.unwrap_or(u64::MAX));
+        let label = self.label("-", "-");
+        let before = true;
+        self.inferred.push(BfcEvent::Take { block, address, requested: room, chunk: room, label, before });
+        Ok(block)
+    }
+
+    /// The trace, with what was live at its start before everything else.
+    fn finish(mut self) -> BfcTrace {
+        self.inferred.sort_by_key(address_of);
+        // The next one above was there as well.
+        let mut above = u64::MAX;
+        for event in self.inferred.iter_mut().rev() {
+            if let BfcEvent::Take { address, requested, chunk, .. } = event {
+                *chunk = Bytes(chunk.0.min(self.longest.max(SHORTEST)).min(above - *address));
+                *requested = *chunk;
+                above = *address;
+            }
+        }
+        self.trace.inferred = self.inferred.len();
+        if !self.inferred.is_empty() {
+            self.inferred.append(&mut self.trace.events);
+            self.trace.events = self.inferred;
+        }
+        self.trace
     }
 
     fn region(&mut self, base: u64, bytes: u64) -> Result<BfcEvent, Problem> {
@@ -279,6 +343,8 @@ impl Reader {
         }
         let block = BlockId(self.blocks);
         self.blocks = self.blocks.checked_add(1).ok_or(Problem::TooMany)?;
+        self.longest = self.longest.max(chunk);
+        self.extents.add(address, end);
         self.live.insert(address, (end, block));
         self.seen.insert(address);
         Ok(block)
@@ -293,4 +359,8 @@ impl Reader {
             LabelId(labels.len() as u32 - 1)
         })
     }
+}
+
+fn address_of(event: &BfcEvent) -> u64 {
+    if let BfcEvent::Take { address, .. } = event { *address } else { 0 }
 }

@@ -13,6 +13,7 @@ pub mod keras;
 pub mod oomlog;
 pub mod pickle;
 mod protobuf;
+pub mod recorded;
 pub mod recording;
 pub mod snapshot;
 pub mod xplane;

@@ -1,16 +1,20 @@
-//! Out-of-memory reports in logs: TensorFlow's dumps of all generations, PyTorch's messages, XLA's reports and our own
-//! evidence.
+//! Out-of-memory reports in logs: TensorFlow's dumps of all generations and its tracebacks without one, PyTorch's
+//! messages, XLA's reports, our own evidence, what drivers say, and how hosts end processes.
 //!
 //! In: any stream of bytes, gzip or not, in which reports may be buried. Out: a [`Log`] with a [`Dump`] for each, in
 //! the order of their lines. Memory is bounded: of many reports the first and the last are kept, and of many chunks
 //! only so many.
 
+mod driver;
 mod dump;
 mod figure;
+mod host;
 mod kept;
 mod marks;
 mod ours;
+mod plain;
 mod pool;
+mod reader;
 mod scan;
 mod tensorflow;
 mod torch;
@@ -18,27 +22,21 @@ mod utf16;
 mod words;
 mod xla;
 
-pub use dump::{Activity, Bin, Chunk, Dump, LoggedHolder, RefusedBy, Region, SizeCount, Source};
+pub use dump::{
+    Activity, Bin, Chunk, Dump, Killed, Killer, LoggedHolder, RefusedBy, Region, SizeCount, Source,
+};
 pub use figure::Figure;
 pub(crate) use figure::LARGEST_CHUNK;
 pub(crate) use ours::dump_of;
 
 use crate::gzip::Unpacked;
-use figure::size;
-use kept::Kept;
 use marks::{MARKS, Mark};
+use reader::Reader;
 use scan::{Lines, Marks};
 use std::io::Read;
-use words::find;
 
 /// How many reports are kept from the start of a log, and how many from its end.
 pub const KEPT: usize = 64;
-/// How many dumps may be open at once, each from a thread of its own.
-const MOST_OPEN: usize = 16;
-/// What a mark means stands so near to it, in bytes; looking further would make long lines slow.
-const NEAR: usize = 4096;
-/// So many lines after a line of a traceback it no longer tells what was going on.
-const ACTIVITY_LINES: u64 = 60;
 
 /// Reads a log to its end. An input that breaks off is read as far as it goes, and the log says so.
 pub fn read(input: impl Read) -> std::io::Result<Log> {
@@ -49,6 +47,7 @@ pub fn read(input: impl Read) -> std::io::Result<Log> {
         reader.line = number;
         let mut from = reader.continue_evidence(line);
         reader.continue_message(&line[from..]);
+        reader.continue_table(line);
         while let Some((mark, start, end)) = marks.find(line, from) {
             reader.mark = (start, end);
             from = match mark {
@@ -81,252 +80,4 @@ pub struct Log {
     pub sentences: u64,
     /// Why evidence of this program could not be read, for the first that could not.
     pub unread: Option<String>,
-}
-
-#[derive(Default)]
-struct Reader {
-    /// TensorFlow's dumps by the thread that prints them.
-    tensorflow: Vec<(u64, tensorflow::Open)>,
-    /// The thread of the last such line.
-    thread: u64,
-    torch: Option<torch::Open>,
-    last_torch: Option<Dump>,
-    xla: Option<xla::Open>,
-    ours: Option<ours::Open>,
-    activity: Option<(Activity, u64)>,
-    device_limit: Option<Figure>,
-    kept: Kept,
-    did_without: u64,
-    sentences: u64,
-    unread: Option<String>,
-    line: u64,
-    mark: (usize, usize),
-}
-
-impl Reader {
-    fn accept(&mut self, mark: Mark, line: &[u8]) {
-        let (start, end) = self.mark;
-        let before = &line[start.saturating_sub(NEAR)..start];
-        let rest = &line[end..line.len().min(end + NEAR)];
-        match mark {
-            Mark::TorchOptim => self.note(Activity::Optimizer),
-            Mark::TorchBackward => self.note(Activity::Backward),
-            Mark::LoadsWeights => self.note(Activity::Weights),
-            Mark::TriedToAllocate => self.torch_message(before, rest),
-            Mark::MpsOutOfMemory | Mark::TorchAsync | Mark::CpuTriedToAllocate => {
-                self.begin_torch(&line[start..line.len().min(end + NEAR)]);
-            }
-            Mark::RanOutHbm | Mark::AttemptingToReserve | Mark::OutOfMemoryTrying => {
-                self.finish_xla();
-                self.xla = xla::Open::begin(self.line, mark, rest);
-            }
-            Mark::OurSentence => self.sentences += 1,
-            Mark::CreatedDevice => {
-                self.device_limit = find(rest, b"with ").and_then(size).map(|(limit, _)| limit);
-            }
-            _ => self.either(mark, before, rest),
-        }
-    }
-
-    /// Marks that XLA and TensorFlow share go to the one that is open.
-    fn either(&mut self, mark: Mark, before: &[u8], rest: &[u8]) {
-        let is_chunk_state = mark == Mark::Size && find(rest, b"| Requested Size").is_some();
-        let taken =
-            !is_chunk_state && self.xla.as_mut().is_some_and(|open| open.accept(mark, rest).is_some());
-        let foreign = matches!(
-            mark,
-            Mark::ParameterAllocation
-                | Mark::TempAllocation
-                | Mark::TempFragmentation
-                | Mark::TotalAllocation
-                | Mark::ProgramRequirement
-                | Mark::OpName
-                | Mark::XlaLabel
-        );
-        if !taken && !foreign {
-            self.tensorflow(mark, before, rest);
-        }
-    }
-
-    fn tensorflow(&mut self, mark: Mark, before: &[u8], rest: &[u8]) {
-        if mark == Mark::RanOut && find(rest, b"this is not a failure").is_some() {
-            self.did_without += 1;
-            return;
-        }
-        self.thread = thread(before).unwrap_or(self.thread);
-        let place = self.tensorflow.iter().position(|(thread, _)| *thread == self.thread);
-        let place =
-            place.filter(|&place| !self.tensorflow[place].1.ends_before(mark, rest) || self.close(place));
-        match place {
-            Some(place) => {
-                self.tensorflow[place].1.accept(mark, before, rest);
-            }
-            None if begins(mark) => self.open(mark, before, rest),
-            None => {}
-        }
-    }
-
-    /// Ends a dump; gives false, so that its place is no longer used.
-    fn close(&mut self, place: usize) -> bool {
-        let (_, open) = self.tensorflow.remove(place);
-        let dump = self.completed(open.finish());
-        if dump.says_something() {
-            self.kept.push(dump);
-        }
-        false
-    }
-
-    fn open(&mut self, mark: Mark, before: &[u8], rest: &[u8]) {
-        if mark == Mark::OomShape && !self.tensorflow.is_empty() {
-            return;
-        }
-        let mut open = tensorflow::Open::new(self.line);
-        if open.accept(mark, before, rest).is_none() {
-            return;
-        }
-        if self.tensorflow.len() >= MOST_OPEN {
-            self.close(0);
-        }
-        self.tensorflow.push((self.thread, open));
-    }
-
-    /// A dump with what lines elsewhere say.
-    fn completed(&self, mut dump: Dump) -> Dump {
-        dump.repeated = 1;
-        if let (None, Some(limit)) = (dump.limit, self.device_limit) {
-            dump.limit = Some(limit);
-            dump.missing.retain(|what| what != "the limit");
-        }
-        dump
-    }
-
-    fn torch_message(&mut self, before: &[u8], rest: &[u8]) {
-        let is_torch = find(before, b"out of memory").is_some() || find(rest, b"GPU ").is_some();
-        if is_torch && find(before, b"MPS backend").is_none() {
-            self.begin_torch(&[b"Tried to allocate ", rest].concat());
-        }
-    }
-
-    fn begin_torch(&mut self, text: &[u8]) {
-        self.finish_torch();
-        self.torch = Some(torch::Open::new(self.line, text));
-    }
-
-    /// A message of PyTorch's goes on until it has all its figures.
-    fn continue_message(&mut self, line: &[u8]) {
-        let Some(open) = &mut self.torch else { return };
-        if open.is_whole() {
-            self.finish_torch();
-        } else if !line.is_empty() {
-            open.push(line);
-        }
-    }
-
-    fn finish_torch(&mut self) {
-        let Some(mut dump) = self.torch.take().and_then(torch::Open::finish) else { return };
-        let recent = |(_, at): &(Activity, u64)| at + ACTIVITY_LINES >= dump.line;
-        dump.activity = self.activity.filter(recent).map(|(activity, _)| activity);
-        match &mut self.last_torch {
-            Some(last) if same_message(last, &dump) => last.repeated += 1,
-            last => {
-                if let Some(last) = last.replace(dump) {
-                    self.kept.push(last);
-                }
-            }
-        }
-    }
-
-    fn finish_xla(&mut self) {
-        let Some(open) = self.xla.take() else { return };
-        let request = open.request();
-        let same =
-            |(_, dump): &&mut (u64, tensorflow::Open)| request.is_some_and(|bytes| dump.asked_for(bytes));
-        match self.tensorflow.iter_mut().rev().find(same) {
-            // XLA's buffers explain the dump of the same failure.
-            Some((_, dump)) => dump.dump_mut().holders.extend(open.into_holders()),
-            None => self.kept.push(open.finish()),
-        }
-    }
-
-    /// Begins to read evidence; says how much of the line belongs to it.
-    fn begin_evidence(&mut self, rest: &[u8]) -> usize {
-        self.finish_evidence();
-        self.ours = Some(ours::Open::new(self.line));
-        self.continue_evidence(rest)
-    }
-
-    /// Goes on with evidence whose line is longer than what is looked at in one piece; says how much of the piece
-    /// belongs to it.
-    fn continue_evidence(&mut self, piece: &[u8]) -> usize {
-        let Some(open) = self.ours.as_mut().filter(|open| open.line == self.line) else {
-            self.finish_evidence();
-            return 0;
-        };
-        let taken = open.push(piece);
-        if open.is_whole() {
-            self.finish_evidence();
-        }
-        taken
-    }
-
-    fn finish_evidence(&mut self) {
-        match self.ours.take().map(ours::Open::finish) {
-            None => {}
-            Some(Ok(dump)) => self.kept.push(dump),
-            Some(Err(error)) => {
-                self.unread.get_or_insert(error.to_string());
-            }
-        }
-    }
-
-    fn note(&mut self, activity: Activity) {
-        self.activity = Some((activity, self.line));
-    }
-
-    fn finish(mut self) -> Log {
-        self.finish_torch();
-        self.finish_xla();
-        self.finish_evidence();
-        while !self.tensorflow.is_empty() {
-            self.close(0);
-        }
-        self.last_torch.take().into_iter().for_each(|dump| self.kept.push(dump));
-        let Kept { first, last, skipped, .. } = self.kept;
-        let mut dumps: Vec<Dump> = first.into_iter().chain(last).collect();
-        dumps.sort_by_key(|dump| dump.line);
-        let (did_without, sentences) = (self.did_without, self.sentences);
-        Log { dumps, skipped, did_without, broken: None, sentences, unread: self.unread }
-    }
-}
-
-/// Whether a line can begin a dump whose first lines are missing.
-fn begins(mark: Mark) -> bool {
-    !matches!(
-        mark,
-        Mark::Size
-            | Mark::From
-            | Mark::CudaFree
-            | Mark::Stats
-            | Mark::InUse
-            | Mark::MaxInUse
-            | Mark::NumAllocs
-            | Mark::Limit
-    )
-}
-
-/// The thread in `W0000 00:00:1794770573.112103   21772 bfc_allocator.cc:502] `; older formats have none.
-fn thread(before: &[u8]) -> Option<u64> {
-    let at = memchr::memmem::rfind(before, b"bfc_allocator.cc:")?;
-    let before = before[..at].trim_ascii_end();
-    let start = before.iter().rposition(|byte| *byte == b' ')? + 1;
-    let text = std::str::from_utf8(&before[start..]).ok()?;
-    Some(text.parse().unwrap_or(0))
-}
-
-fn same_message(last: &Dump, next: &Dump) -> bool {
-    let figures = |dump: &Dump| {
-        [dump.request, dump.limit, dump.pool, dump.in_use, dump.free, dump.device_free]
-            .map(|f| f.map(|f| f.bytes))
-    };
-    last.allocator == next.allocator && figures(last) == figures(next)
 }

@@ -1,8 +1,9 @@
 //! Traces of any kind we know, told apart by their first bytes: our own forms, logs of TensorFlow's allocator,
 //! TensorFlow's profiles and PyTorch's snapshots. Gzip or not.
 
-use crate::bfctrace::{self, BfcTraceError};
+use crate::bfctrace::{self, BfcTrace, BfcTraceError};
 use crate::gzip::Unpacked;
+use crate::recorded::Recorded;
 use crate::snapshot::{self, SnapshotError};
 use crate::xplane::{self, ProfileError};
 use plimsoll_trace::file::{self, FileError};
@@ -25,10 +26,7 @@ pub fn read(input: impl Read) -> Result<Recording, RecordingError> {
     match &start[..] {
         [0x80, 1..=5, ..] => read_snapshot(whole),
         _ if is_profile => read_profile(whole),
-        _ if start.starts_with(bfctrace::HEADER.as_bytes()) => {
-            let trace = bfctrace::read(whole)?;
-            Ok(Recording { failed: trace.failed, ..Recording::new(trace.to_trace()) })
-        }
+        _ if start.starts_with(bfctrace::HEADER.as_bytes()) => Ok(Recording::of_bfc(&bfctrace::read(whole)?)),
         _ if start.starts_with(b"plimsoll trace ") => read_file(whole),
         _ if start.starts_with(b"trace ") => read_text(whole),
         _ => {
@@ -49,11 +47,27 @@ pub struct Recording {
     pub cut: bool,
     /// What else is in the file and left out, or not in it, in sentences.
     pub notes: Vec<String>,
+    /// What it says of the allocator that was recorded.
+    pub recorded: Recorded,
 }
 
 impl Recording {
     fn new(trace: Trace) -> Self {
-        Self { trace, failed: 0, cut: false, notes: Vec::new() }
+        let recorded = Recorded::of(&trace);
+        Self { trace, failed: 0, cut: false, notes: Vec::new(), recorded }
+    }
+
+    fn of_bfc(log: &BfcTrace) -> Self {
+        let recorded = Recorded::of_bfc(log);
+        let mut recording = Self { failed: log.failed, recorded, ..Self::new(log.to_trace()) };
+        if log.inferred > 0 {
+            recording.notes.push(format!(
+                "the log begins in the middle: {} blocks are freed that it never saw taken; they stand at the start, each as long as the \
+                 blocks above it leave room, at most as long as the largest of the log",
+                log.inferred
+            ));
+        }
+        recording
     }
 
     /// Everything that whoever looks at the trace should know.
@@ -98,7 +112,9 @@ pub enum RecordingError {
 
 fn read_snapshot(input: impl Read) -> Result<Recording, RecordingError> {
     let snapshot = snapshot::read(input)?;
-    let mut recording = Recording::new(snapshot.to_trace(snapshot.busiest_device()));
+    let device = snapshot.busiest_device();
+    let mut recording = Recording::new(snapshot.to_trace(device));
+    recording.recorded.blocks_before = snapshot.count_before(device);
     if !snapshot.has_history() {
         let note = "the snapshot has no history, only what was live at its end: that is recorded after torch.cuda.memory._record_memory_history()";
         recording.notes.push(note.to_string());

@@ -89,7 +89,14 @@ fn problems_name_their_line() {
             "# bfctrace v1\nA 1000 300 256 0 op out 1\n",
             "line 2: the chunk has 256 bytes, fewer than the 300 asked for",
         ),
-        ("# bfctrace v1\n\nF 1000 0\n", "line 3: a free of 1000, where no block was ever taken"),
+        (
+            "# bfctrace v1\nR 1000 4096 64\nF 1000 0\n",
+            "line 3: a free of 1000, where no block was ever taken",
+        ),
+        (
+            "# bfctrace v1\nA 1000 1 256 0 a b 1\nF 1080 0\n",
+            "line 3: the block at 1080 overlaps the live block at 1000",
+        ),
         ("# bfctrace v1\nA 1000 1 256 0 a b 1\nF 1000 0\nF 1000 0\n", "line 4: a second free of 1000"),
         (
             "# bfctrace v1\nA 1000 1 256 0 a b 1\nA 10ff 1 256 0 a b 1\n",
@@ -108,7 +115,7 @@ fn problems_name_their_line() {
             "line 2: what begins at 1000 ends beyond any address",
         ),
         (
-            "# bfctrace v1\nA 1000 1 256 0 a b 1\nR 1000 4096 64\n",
+            "# bfctrace v1\nP 1000 1 256 0 a b 1\nR 1000 4096 64\n",
             "line 3: the first region stands after blocks that lie in none",
         ),
     ];
@@ -121,6 +128,37 @@ fn problems_name_their_line() {
     assert_eq!(long, "line 3: a line of more than 64 KiB");
     let bytes = [region.as_bytes(), b"M \xff\xfe\n"].concat();
     assert_eq!(bfctrace::read(&*bytes).unwrap_err().to_string(), "line 3: the line is not UTF-8");
+}
+
+#[test]
+fn a_log_that_begins_in_the_middle_starts_with_what_it_frees() {
+    let cut = "# bfctrace v1\nA 1000 200 256 0 a b 1\nF 1400 0\nA 1400 500 512 0 a b 1\nF 1200 0\nF 1400 0\nR 9000 4096 64\n";
+    let trace = read(cut).unwrap();
+    let before = |event: &BfcEvent| match *event {
+        BfcEvent::Take { before: true, address, chunk, .. } => Some((address, chunk.0)),
+        _ => None,
+    };
+    let inferred: Vec<_> = trace.events.iter().filter_map(before).collect();
+    // The first ends below the second; nothing is above that, so it is as long as the longest block.
+    assert_eq!((trace.inferred, &inferred[..]), (2, &[(0x1200, 0x200), (0x1400, 512)][..]));
+    verify(&trace.to_trace()).unwrap();
+    assert_eq!(summarize(&trace.to_trace()).floor, Bytes(512 + 512 + 200));
+}
+
+#[test]
+fn a_real_log_is_read_from_wherever_it_begins() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/mlp_4096_0_512_adam.txt.gz");
+    let mut text = String::new();
+    let file = std::fs::File::open(path).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let mut inferred = 0;
+    for first in (100..lines.len()).step_by(97).filter(|first| !lines[*first].starts_with('R')) {
+        let trace = read(&format!("# bfctrace v1\n{}", lines[first..].join("\n"))).unwrap();
+        verify(&trace.to_trace()).unwrap();
+        inferred += trace.inferred;
+    }
+    assert!(inferred > 0);
 }
 
 #[test]

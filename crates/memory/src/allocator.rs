@@ -80,7 +80,7 @@ pub use named::{ALLOCATOR_NAMES, AllocatorOptions, UnknownAllocator, by_name};
 pub use regions::{RegionId, Regions, Simulated};
 pub use statistics::Statistics;
 pub use thread_safe::Shared;
-pub use torch::{Torch, TorchOptions};
+pub use torch::{Torch, TorchOptions, TorchSettingsError};
 
 use plimsoll_trace::{Bytes, LabelId, Offset};
 

@@ -43,8 +43,8 @@ mod reserve;
 
 pub use allocator::{
     ALLOCATOR_NAMES, Address, Allocator, AllocatorOptions, BestFit, Bfc, BfcOptions, Block, Bump, FreeError,
-    Refusal, RegionId, Regions, Shared, Simulated, Statistics, Torch, TorchOptions, UnknownAllocator,
-    by_name,
+    Refusal, RegionId, Regions, Shared, Simulated, Statistics, Torch, TorchOptions, TorchSettingsError,
+    UnknownAllocator, by_name,
 };
 pub use arena::{Arena, HostArena};
 pub use books::Figures;

@@ -2,7 +2,7 @@
 //!
 //! In: requests and an allocator. Out: what it took, where it ran out, and the smallest limit at which it does not.
 
-use crate::{Address, Allocator, Regions, Simulated};
+use crate::{Address, Allocator, Bfc, BfcOptions, Block, Regions, Simulated, Statistics};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Trace, TraceError};
 use std::collections::HashMap;
 
@@ -26,6 +26,32 @@ pub fn replay<A: Allocator + ?Sized>(
         worst_fragmentation,
         out_of_memory: shortage,
     }
+}
+
+/// Goes on from a pool of TensorFlow's allocator in the middle of its work, within a limit: the first requests are its
+/// live blocks, a block each, whose regions are the numbers of `sizes`. None where they do not fit together. Where
+/// regions begin is said of those that are there and of those that may come.
+pub fn resume(
+    requests: &Requests,
+    options: BfcOptions,
+    (sizes, live): (&[Bytes], &[Block]),
+    mut regions: Simulated,
+) -> Option<Outcome> {
+    let mut addresses = vec![None; requests.places()];
+    let mut blocks = Vec::with_capacity(live.len());
+    for (request, &block) in requests.list.iter().zip(live) {
+        let Request::Take { block: place, label, .. } = *request else { return None };
+        addresses[place as usize] = Some(block.address);
+        blocks.push((block, label));
+    }
+    let mut bfc = Bfc::resume(options, sizes, &blocks, &mut regions)?;
+    let begun = (live.len(), addresses);
+    let mut worst_fragmentation = bfc.statistics().fragmentation();
+    let shortage = run_from(requests, begun, &mut bfc, &mut regions, |bfc| {
+        worst_fragmentation = worst_fragmentation.max(bfc.statistics().fragmentation());
+    });
+    let Statistics { peak_in_use, peak_reserved, .. } = bfc.statistics();
+    Some(Outcome { peak_in_use, peak_reserved, worst_fragmentation, out_of_memory: shortage })
 }
 
 /// A limit at which all requests are met, while they are not with 4096 bytes less; none where no limit helps.
@@ -175,10 +201,20 @@ fn run<A: Allocator + ?Sized>(
     requests: &Requests,
     allocator: &mut A,
     regions: &mut dyn Regions,
+    after: impl FnMut(&A),
+) -> Option<Unmet> {
+    run_from(requests, (0, vec![None; requests.places()]), allocator, regions, after)
+}
+
+/// Runs the requests after the first ones, which have these addresses.
+fn run_from<A: Allocator + ?Sized>(
+    requests: &Requests,
+    (met, mut addresses): (usize, Vec<Option<Address>>),
+    allocator: &mut A,
+    regions: &mut dyn Regions,
     mut after: impl FnMut(&A),
 ) -> Option<Unmet> {
-    let mut addresses: Vec<Option<Address>> = vec![None; requests.places()];
-    for (event, request) in requests.list.iter().enumerate() {
+    for (event, request) in requests.list.iter().enumerate().skip(met) {
         match *request {
             Request::Take { block, bytes, label } => match allocator.take(bytes, label, regions) {
                 Ok(taken) => addresses[block as usize] = Some(taken.address),

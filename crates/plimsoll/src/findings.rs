@@ -3,9 +3,10 @@
 
 use crate::identify::{Identified, identify};
 use crate::{Allowed, Bytes, Hint, Job, JobError, Prepared, fit};
-use plimsoll_import::oomlog::Log;
-use plimsoll_report::diagnosis::{Ask, Diagnosis, diagnose};
+use plimsoll_import::oomlog::{Dump, Figure, Log};
+use plimsoll_report::diagnosis::{Ask, Diagnosis, PlannedStep, diagnose, json};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many sizes of chunks are identified.
@@ -74,13 +75,32 @@ pub struct ChunkFindings {
 }
 
 impl Findings {
-    /// Diagnoses a log; a model that is named is planned for the limits that its reports name.
-    pub fn of(log: Log, model: Option<&Job>) -> Result<Self, JobError> {
+    /// Diagnoses a log. A device or host has `memory` where a report does not say what it has; a model that is named is
+    /// planned for the limits of the reports, and its plan decides.
+    pub fn of(mut log: Log, model: Option<&Job>, memory: Option<Bytes>) -> Result<Self, JobError> {
         let prepared = model.map(Job::prepare).transpose()?;
         let (skipped, did_without) = (log.skipped, log.did_without);
+        let unsaid = log.dumps.iter_mut().filter(|dump| dump.limit.is_none());
+        if let Some(memory) = memory {
+            unsaid.for_each(|dump| complete(dump, memory));
+        }
         let diagnoses = diagnose(log);
         let models = prepared.map_or_else(Vec::new, |prepared| beside(&prepared, &diagnoses));
+        let decided = |(index, diagnosis): (usize, Diagnosis)| match models.get(index).and_then(planned) {
+            Some(step) => diagnosis.beside(&step),
+            None => diagnosis,
+        };
+        let diagnoses = diagnoses.into_iter().enumerate().map(decided).collect();
         Ok(Self { diagnoses, skipped, did_without, models })
+    }
+
+    /// All of it as one JSON object.
+    pub fn json(&self) -> Value {
+        let mut dumps: Vec<Value> = self.diagnoses.iter().map(json::print).collect();
+        for (dump, model) in dumps.iter_mut().zip(&self.models) {
+            dump["model"] = serde_json::to_value(model).expect("findings are plain data");
+        }
+        json!({"dumps": dumps, "skipped": self.skipped, "did_without": self.did_without})
     }
 
     /// Whether even a planned step does not fit.
@@ -94,6 +114,26 @@ impl Findings {
         self.models.iter_mut().for_each(|model| model.hint = model.remedy.as_ref().map(&hint));
         self
     }
+}
+
+/// A report whose device has so much.
+fn complete(dump: &mut Dump, memory: Bytes) {
+    dump.limit = Some(Figure::exact(memory.0));
+    let said = ["the limit", "the device's capacity", "what the device has", "how much it might have held"];
+    dump.missing.retain(|what| !said.contains(&what.as_str()));
+}
+
+/// The plan that decides, where there is something to hold it against.
+fn planned(found: &ModelFindings) -> Option<PlannedStep> {
+    let limit = found.limit_bytes?;
+    let squeezed = found.squeezed.map(|squeezed| squeezed.peak_bytes);
+    Some(PlannedStep {
+        model: found.model.clone(),
+        batch: found.batch,
+        as_written: found.planned_peak_bytes,
+        squeezed,
+        limit,
+    })
 }
 
 fn beside(prepared: &Prepared, diagnoses: &[Diagnosis]) -> Vec<ModelFindings> {

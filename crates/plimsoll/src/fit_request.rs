@@ -59,7 +59,7 @@ impl FitRequest {
 }
 
 /// `resnet50.plan.json` for `resnet50@224` and for `models/resnet50.keras`.
-fn usual_path(model: &str) -> PathBuf {
+pub(crate) fn usual_path(model: &str) -> PathBuf {
     let name = Path::new(model).file_name().map_or(model.into(), |name| name.to_string_lossy());
     let end = name.find(['@', ',', '.']).unwrap_or(name.len());
     PathBuf::from(format!("{}.plan.json", &name[..end]))

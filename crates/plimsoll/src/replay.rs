@@ -13,14 +13,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use plimsoll_memory::replay::{Outcome, Request, Requests, Unmet, replay, smallest_limit};
+use plimsoll_memory::replay::{
+    LIMIT_UNIT, Outcome, Request, Requests, Unmet, replay, resume, smallest_limit,
+};
 use plimsoll_memory::{
-    ALLOCATOR_NAMES, Allocator, AllocatorOptions, Simulated, UnknownAllocator as NoAllocator, by_name,
+    ALLOCATOR_NAMES, Address, Allocator, AllocatorOptions, BfcOptions, Block, RegionId, Simulated,
+    UnknownAllocator as NoAllocator, by_name,
 };
 use plimsoll_plan::{Interval, Placement, place};
 use plimsoll_trace::{Alignment, Bytes, LabelId, Trace, TraceError};
 
+pub use plimsoll_import::recorded::{Recorded, Start};
 pub use plimsoll_import::recording::{Recording, RecordingError, read};
+
+/// The name of TensorFlow's allocator that goes on from the pool as it was recorded.
+pub const RESUMED: &str = "bfc, going on";
 
 /// The name of the layout that knows the whole trace beforehand.
 pub const PLANNED: &str = "planned";
@@ -31,6 +38,7 @@ const UNLIMITED: Bytes = Bytes(1 << 52);
 /// Replays a trace through every allocator that is asked about, each on a thread of its own.
 pub fn compare(trace: &Trace, question: &Question) -> Result<Comparison, ReplayError> {
     let requests = Requests::of(trace)?;
+    let question = &question.plain();
     let answer = |name: &str| match name {
         PLANNED => Ok(planned_row(&requests, question.limit)),
         name => row(&requests, name, question),
@@ -40,7 +48,22 @@ pub fn compare(trace: &Trace, question: &Question) -> Result<Comparison, ReplayE
         threads.into_iter().map(|thread| thread.join().expect("a replay does not panic")).collect()
     });
     let rows = rows.into_iter().collect::<Result<_, _>>()?;
-    Ok(Comparison { floor: requests.floor(), events: requests.len(), rows })
+    Ok(Comparison { floor: requests.floor(), events: requests.len(), rows, recorded: None })
+}
+
+/// The same for a recording, with what it says of its own allocator. Where it begins in the middle, a row goes on from
+/// the pool as it was recorded; the others begin with nothing and take what was live first.
+pub fn compare_recording(recording: &Recording, question: &Question) -> Result<Comparison, ReplayError> {
+    let question = &Question { bases: recording.recorded.bases.clone(), ..question.clone() };
+    let mut comparison = compare(&recording.trace, question)?;
+    if let Some(start) = &recording.recorded.start
+        && question.allocators.iter().any(|name| name == "bfc")
+    {
+        let row = resumed_row(&Requests::of(&recording.trace)?, start, question);
+        comparison.rows.splice(0..0, row);
+    }
+    comparison.recorded = Some(recording.recorded.clone());
+    Ok(comparison)
 }
 
 /// Every name that [`compare`] knows.
@@ -57,13 +80,28 @@ pub struct Question {
     pub options: AllocatorOptions,
     /// What they may take; none for as much as they like.
     pub limit: Option<Bytes>,
+    /// Where the recorded regions begin, which decides between equals; empty where it is not known.
+    pub bases: Vec<u64>,
+}
+
+impl Question {
+    /// PyTorch's allocator with segments that expand goes by a name of its own, however it was asked for.
+    fn plain(&self) -> Self {
+        let mut plain = self.clone();
+        if self.options.torch.expandable {
+            plain.allocators.retain(|name| name != "torch-expandable");
+            let torch = plain.allocators.iter_mut().filter(|name| *name == "torch");
+            torch.for_each(|name| *name = "torch-expandable".to_string());
+        }
+        plain
+    }
 }
 
 impl Default for Question {
     fn default() -> Self {
         let allocators =
             ["bfc", "torch", "torch-expandable", "best-fit", PLANNED].map(str::to_string).to_vec();
-        Self { allocators, options: AllocatorOptions::default(), limit: None }
+        Self { allocators, options: AllocatorOptions::default(), limit: None, bases: Vec::new() }
     }
 }
 
@@ -76,6 +114,8 @@ pub struct Comparison {
     pub events: usize,
     /// A row for each allocator.
     pub rows: Vec<Row>,
+    /// What the recording says of its own allocator, where it was asked.
+    pub recorded: Option<Recorded>,
 }
 
 /// What a trace costs under one allocator.
@@ -113,9 +153,51 @@ fn row(requests: &Requests, name: &str, question: &Question) -> Result<Row, Repl
     // What reserves its whole limit at once says nothing without one, so it gets the smallest.
     let whole = name == "bfc" && !question.options.bfc.growth;
     let generous = smallest.filter(|_| whole).unwrap_or(UNLIMITED);
-    let mut regions = Simulated::new(question.limit.unwrap_or(generous));
+    // With another limit there would be other regions.
+    let as_recorded = name == "bfc" && question.limit.is_none() && question.options.bfc.growth;
+    let bases = if as_recorded { question.bases.clone() } else { Vec::new() };
+    let mut regions = Simulated::with_bases(question.limit.unwrap_or(generous), bases);
     let outcome = replay(requests, &mut *make(), &mut regions);
     Ok(Row { allocator: name.to_string(), outcome, smallest_limit: smallest })
+}
+
+/// TensorFlow's allocator, going on from a pool. It grows, unless its one region had the whole limit.
+fn resumed_row(requests: &Requests, start: &Start, question: &Question) -> Option<Row> {
+    let sizes: Vec<Bytes> = start.regions.iter().map(|(_, bytes)| *bytes).collect();
+    let bases: Vec<u64> = start.regions.iter().map(|(base, _)| *base).chain(start.later.clone()).collect();
+    let block = |region: usize, offset, bytes| Block {
+        address: Address { region: RegionId(region as u32), offset },
+        bytes,
+    };
+    let live: Vec<Block> =
+        start.blocks.iter().map(|known| block(known.region, known.offset, known.bytes)).collect();
+    let options = BfcOptions { growth: true, ..question.options.bfc };
+    let at = |limit: Bytes| {
+        resume(requests, options, (&sizes, &live), Simulated::with_bases(limit, bases.clone()))
+    };
+    let outcome = at(question.limit.unwrap_or(UNLIMITED))?;
+    let enough = |limit: Bytes| at(limit).is_some_and(|outcome| outcome.out_of_memory.is_none());
+    // The pool has its regions already: no limit below them means anything.
+    let most =
+        at(UNLIMITED).filter(|outcome| outcome.out_of_memory.is_none()).map(|outcome| outcome.peak_reserved);
+    let least: Bytes = sizes.iter().copied().sum();
+    let smallest_limit = most.map(|most| border(least, most, enough));
+    Some(Row { allocator: RESUMED.to_string(), outcome, smallest_limit })
+}
+
+/// The smallest limit between two that is enough, in whole units; the upper one is.
+fn border(least: Bytes, most: Bytes, enough: impl Fn(Bytes) -> bool) -> Bytes {
+    let units = |bytes: Bytes| bytes.0.div_ceil(LIMIT_UNIT.0);
+    let limit = |units: u64| Bytes(units * LIMIT_UNIT.0);
+    let (mut short, mut fits) = (units(least), units(most));
+    if enough(limit(short)) {
+        return limit(short);
+    }
+    while fits.saturating_sub(short) > 1 {
+        let middle = short.midpoint(fits);
+        *(if enough(limit(middle)) { &mut fits } else { &mut short }) = middle;
+    }
+    limit(fits)
 }
 
 /// The trace laid out as a whole. Its fragmentation is the share of the layout that is not live even at the fullest
@@ -214,6 +296,7 @@ fn first_absurd(requests: &Requests, limit: Bytes) -> Option<Unmet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_memory::{Regions, TorchOptions};
     use plimsoll_trace::text;
 
     fn trace(events: &str) -> Trace {
@@ -235,6 +318,86 @@ mod tests {
         let limits: Vec<u64> = comparison.rows.iter().map(|row| row.smallest_limit.unwrap().0).collect();
         assert_eq!(limits, [4096 * 4, 7680], "6400 + 640 + 7040 in pages, and the floor");
         assert!(comparison.rows.iter().all(|row| row.outcome.out_of_memory.is_none()));
+    }
+
+    /// A log of TensorFlow's allocator as it goes on in the middle: made by running it, so what is recorded is known.
+    fn log_of_the_middle(steps: usize, cut: usize) -> String {
+        let mut state = 11u64;
+        let mut below = |end: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % end
+        };
+        let options = AllocatorOptions::default();
+        let mut bfc = by_name("bfc", &options).unwrap();
+        let mut regions = Simulated::new(Bytes::mib(64));
+        let mut live: Vec<(Block, u64)> = Vec::new();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for step in 0..steps {
+            let lines = if step < cut { &mut before } else { &mut after };
+            if step == cut {
+                let held = live.iter().map(|(block, asked)| line('P', block, *asked, &regions));
+                lines.extend(held);
+            }
+            if live.len() > 20 || below(3) == 0 && !live.is_empty() {
+                let (block, _) = live.swap_remove(below(live.len() as u64) as usize);
+                lines.push(format!("F {:x} 0", at(&block, &regions)));
+                bfc.free(block.address, &mut regions).unwrap();
+            } else {
+                let asked = 1 + below(1 << 20);
+                let reserved = regions.reserved();
+                let block = bfc.take(Bytes(asked), LabelId(0), &mut regions).unwrap();
+                if regions.reserved() > reserved {
+                    let size = regions.reserved() - reserved;
+                    let base = at(&block, &regions) - block.address.offset.0;
+                    lines.push(format!("R {base:x} {} 64", size.0));
+                }
+                lines.push(line('A', &block, asked, &regions));
+                live.push((block, asked));
+            }
+        }
+        before.retain(|line| line.starts_with('R'));
+        format!("# bfctrace v1\n{}\n{}\n", before.join("\n"), after.join("\n"))
+    }
+
+    fn at(block: &Block, regions: &Simulated) -> u64 {
+        // Nothing begins at address 0, which means something else in a log.
+        0x1000 + regions.base(block.address.region) + block.address.offset.0
+    }
+
+    fn line(kind: char, block: &Block, asked: u64, regions: &Simulated) -> String {
+        format!("{kind} {:x} {asked} {} 0 op output 1", at(block, regions), block.bytes.0)
+    }
+
+    #[test]
+    fn what_goes_on_from_the_recorded_pool_is_as_recorded() {
+        for cut in [0, 40, 150, 333] {
+            let recording = read(log_of_the_middle(400, cut).as_bytes()).unwrap();
+            let comparison = compare_recording(&recording, &question(&["bfc"], None)).unwrap();
+            let recorded = comparison.recorded.unwrap();
+            assert_eq!(comparison.rows.len(), if cut == 0 { 1 } else { 2 }, "{cut}");
+            let first = &comparison.rows[0];
+            assert_eq!(first.allocator, if cut == 0 { "bfc" } else { RESUMED });
+            assert!(cut > 0 || !recorded.bases.is_empty());
+            assert_eq!(first.outcome.peak_in_use, recorded.peak_in_use, "{cut}");
+            assert_eq!(Some(first.outcome.peak_reserved), recorded.peak_reserved, "{cut}");
+            assert!(first.smallest_limit.unwrap() <= first.outcome.peak_reserved);
+        }
+    }
+
+    #[test]
+    fn settings_of_torch_reach_it() {
+        let mut question = question(&["torch", "torch-expandable"], None);
+        let names = |question: &Question| -> Vec<String> {
+            compare(&trace(LATE), question).unwrap().rows.into_iter().map(|row| row.allocator).collect()
+        };
+        assert_eq!(names(&question), ["torch", "torch-expandable"]);
+        question.options.torch = TorchOptions::parse("expandable_segments:True").unwrap();
+        assert_eq!(names(&question), ["torch-expandable"]);
+        question.options.torch = TorchOptions::parse("roundup_power2_divisions:1").unwrap();
+        let peak = |question: &Question| compare(&trace(LATE), question).unwrap().rows[0].outcome.peak_in_use;
+        let plain = peak(&question);
+        question.options.torch = TorchOptions::parse("roundup_power2_divisions:2").unwrap();
+        assert!(peak(&question) > plain, "7040 becomes 8192 instead of 7168");
     }
 
     #[test]

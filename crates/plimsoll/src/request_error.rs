@@ -42,6 +42,13 @@ pub enum RequestError {
     Lengths,
     #[error("{allocator} does not know growth; only {} does", crate::train_request::USUAL_ALLOCATOR)]
     Growth { allocator: String },
+    #[error("{allocator} does not know settings of PyTorch's allocator; only torch does")]
+    TorchSettings { allocator: String },
+    #[error(
+        "segments that expand map memory into reserved addresses, which regions of the host cannot; torch is the same without them, and a \
+         replay says what they would take"
+    )]
+    Expandable,
     #[error("there is no allocator `{name}`")]
     Allocator { name: String },
     #[error("the plan takes {peak}, the device has {limit}")]
@@ -139,6 +146,7 @@ impl RequestError {
             Self::SavedElsewhere { elsewhere, .. } => {
                 Some(Hint::Say(format!("move {} to where it belongs", elsewhere.display())))
             }
+            Self::TorchSettings { .. } | Self::Expandable => None,
             Self::Growth { .. } | Self::NothingToDo { .. } => None,
         }
     }

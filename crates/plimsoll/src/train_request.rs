@@ -12,7 +12,9 @@ use crate::{
 };
 use plimsoll_graph::{Op, OpKind};
 use plimsoll_import::keras::Keras;
-use plimsoll_memory::{ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, HostMemory, by_name};
+use plimsoll_memory::{
+    ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, HostMemory, TorchOptions, by_name,
+};
 use plimsoll_state::growing_file;
 use plimsoll_trace::Recorder;
 use std::path::{Path, PathBuf};
@@ -69,7 +71,7 @@ pub enum RunLength {
 }
 
 /// How tensors get their memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum MemoryUse {
     /// By a plan, in one arena.
     Planned,
@@ -78,12 +80,14 @@ pub enum MemoryUse {
 }
 
 /// An eager run as it is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EagerRequest {
     /// Who gives out memory.
     pub allocator: String,
     /// Whether it takes memory as it is needed or all of it at once; only the usual one can be told.
     pub growth: Option<bool>,
+    /// The settings of PyTorch's allocator; none as usual.
+    pub torch: Option<TorchOptions>,
     /// What happens when it has nothing left.
     pub on_shortage: OnShortage,
 }
@@ -262,7 +266,12 @@ impl TrainRequest {
 impl Default for EagerRequest {
     /// The usual allocator; a run that stops when memory runs out.
     fn default() -> Self {
-        Self { allocator: USUAL_ALLOCATOR.to_string(), growth: None, on_shortage: OnShortage::Stop }
+        Self {
+            allocator: USUAL_ALLOCATOR.to_string(),
+            growth: None,
+            torch: None,
+            on_shortage: OnShortage::Stop,
+        }
     }
 }
 
@@ -272,6 +281,12 @@ impl EagerRequest {
         if !ALLOCATOR_NAMES.contains(&allocator.as_str()) {
             return Err(RequestError::Allocator { name: allocator });
         }
+        if self.torch.is_some() && !allocator.starts_with("torch") {
+            return Err(RequestError::TorchSettings { allocator });
+        }
+        if allocator == "torch-expandable" || self.torch.is_some_and(|torch| torch.expandable) {
+            return Err(RequestError::Expandable);
+        }
         match allocator != USUAL_ALLOCATOR && self.growth.is_some() {
             true => Err(RequestError::Growth { allocator }),
             false => Ok(()),
@@ -280,7 +295,7 @@ impl EagerRequest {
 
     fn options(&self) -> EagerOptions {
         let bfc = BfcOptions { growth: self.growth.unwrap_or(true), ..BfcOptions::default() };
-        let options = AllocatorOptions { bfc, ..AllocatorOptions::default() };
+        let options = AllocatorOptions { bfc, torch: self.torch.unwrap_or_default() };
         let name = self.allocator.clone();
         let allocator = Box::new(move || by_name(&name, &options).expect("the name was checked"));
         EagerOptions { allocator, on_shortage: self.on_shortage }

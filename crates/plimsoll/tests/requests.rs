@@ -1,6 +1,7 @@
 //! Jobs put together in the library, as a door would: nothing here knows the command line.
 
 use plimsoll::hint::{Call, Setting};
+use plimsoll::memory::TorchOptions;
 use plimsoll::reports::{DevicesReport, FailureReport};
 use plimsoll::trace::evidence::RefusedBy;
 use plimsoll::{
@@ -106,6 +107,17 @@ fn requests_that_make_no_sense_are_values() {
         train(&|r| r.memory_use = MemoryUse::Eager(torch.clone())),
         RequestError::Growth { .. }
     ));
+    let expandable = EagerRequest { allocator: "torch-expandable".to_string(), ..EagerRequest::default() };
+    assert!(matches!(
+        train(&|r| r.memory_use = MemoryUse::Eager(expandable.clone())),
+        RequestError::Expandable
+    ));
+    let torch = Some(TorchOptions::parse("expandable_segments:True").unwrap());
+    for (allocator, refused) in [("torch", "segments that expand"), ("bfc", "bfc does not know settings")] {
+        let eager = EagerRequest { allocator: allocator.to_string(), torch, ..EagerRequest::default() };
+        let error = train(&|r| r.memory_use = MemoryUse::Eager(eager.clone())).to_string();
+        assert!(error.contains(refused), "{error}");
+    }
     let none = EagerRequest { allocator: "bcf".to_string(), ..EagerRequest::default() };
     assert!(matches!(
         train(&|r| r.memory_use = MemoryUse::Eager(none.clone())),

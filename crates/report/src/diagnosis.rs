@@ -4,13 +4,17 @@
 //! the bytes that are not in use have been enough if they were one piece? Then it is fragmentation, otherwise
 //! exhaustion; the rest says why.
 
+mod building;
 mod code;
+mod driver;
+mod ended;
 mod findings;
 pub mod html;
 pub mod json;
 mod pieces;
 mod refusals;
 mod remedies;
+mod step;
 mod summary;
 mod surplus;
 pub mod text;
@@ -19,8 +23,9 @@ pub use code::{Ask, Code};
 pub use findings::{Finding, Reason};
 pub use pieces::Window;
 pub use remedies::Remedy;
+pub use step::PlannedStep;
 
-use plimsoll_import::oomlog::{Dump, Figure, Log, RefusedBy};
+use plimsoll_import::oomlog::{Dump, Figure, Killed, Killer, Log, RefusedBy};
 
 /// What can be said about each report of a log.
 pub fn diagnose(log: Log) -> Vec<Diagnosis> {
@@ -87,6 +92,15 @@ impl Diagnosis {
         Self { dump, kind, reason, findings, remedies, summary }
     }
 
+    /// The same beside the model that ran: its plan decides whether a planned layout is enough, not this one request.
+    pub fn beside(mut self, step: &PlannedStep) -> Self {
+        self.remedies.retain(|remedy| remedy.key != "planned_layout");
+        let place = self.remedies.iter().position(|remedy| step.fits() || remedy.enough == Some(false));
+        self.remedies.insert(place.unwrap_or(self.remedies.len()), step.remedy());
+        self.summary[2] = summary::decided(step, &self.summary[2]);
+        self
+    }
+
     /// The same with what to ask Plimsoll for in a door's words.
     pub fn worded(mut self, words: impl Fn(Ask) -> String) -> Self {
         for remedy in &mut self.remedies {
@@ -141,8 +155,11 @@ impl Balance {
     }
 
     fn kind(&self, dump: &Dump) -> Kind {
-        if dump.refused_by != RefusedBy::Pool {
-            return Kind::Exhaustion;
+        match &dump.refused_by {
+            RefusedBy::Pool => {}
+            // A signal alone says nothing about memory.
+            RefusedBy::Killed(Killed { by: Killer::Unnamed, .. }) => return Kind::Unknown,
+            _ => return Kind::Exhaustion,
         }
         match (self.request, self.reachable) {
             (Some(request), Some(reachable)) if request <= reachable => Kind::Fragmentation,

@@ -1,7 +1,8 @@
 //! Causes and remedies of dumps whose truth is known.
 
 use plimsoll_import::{evidence, oomlog};
-use plimsoll_report::diagnosis::{Diagnosis, Kind, Reason, Remedy, diagnose, html, json, text};
+use plimsoll_report::diagnosis::{Diagnosis, Kind, PlannedStep, Reason, Remedy, diagnose, html, json, text};
+use plimsoll_trace::Bytes;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -175,6 +176,113 @@ fn a_snapshot_names_lines_of_the_program() {
         ["train.py:41 forward asked for 10.00 MiB", "2.00 MiB (train.py:12 load)", "expandable_segments:True"]
     {
         assert!(shown.contains(piece), "no `{piece}` in\n{shown}");
+    }
+}
+
+#[test]
+fn a_layout_that_is_enough_is_enough_for_the_request_alone() {
+    let alexnet = &ours("cnn_small_b128_graph_40MB")[0];
+    assert_eq!(remedy(alexnet, "planned_layout").enough, Some(true));
+    assert!(
+        remedy(alexnet, "planned_layout")
+            .text
+            .contains("whether the rest of the step fits is not in the report")
+    );
+    assert!(
+        alexnet.summary[2].starts_with("Each of these would have met this request: "),
+        "{:?}",
+        alexnet.summary
+    );
+    let shown = text::print(alexnet);
+    assert!(
+        shown.contains("a planned layout (enough for this request)") && !shown.contains("(enough)"),
+        "{shown}"
+    );
+    let page = html::print("page", std::slice::from_ref(alexnet));
+    assert!(!page.contains("\">enough</em>"), "{page}");
+}
+
+#[test]
+fn advice_while_weights_are_built_is_about_weights() {
+    for name in ["mlp4096_b512_adam_230MB", "vgg16_64_init_100MB"] {
+        let diagnosis = &ours(name)[0];
+        // The step has not begun: what it needs is not known, and 230 MiB were not enough for this model.
+        assert_eq!(remedy(diagnosis, "planned_layout").enough, None, "{name}");
+        assert!(remedy(diagnosis, "planned_layout").text.contains("still to come"));
+        assert!(diagnosis.summary[2].starts_with("It happened while the weights were being built"), "{name}");
+        assert!(diagnosis.summary[2].contains("build the weights on the host"), "{:?}", diagnosis.summary);
+        let shown = text::print(diagnosis);
+        for wrong in ["mixed_bfloat16", "remat", "a batch of", "gradient_accumulation"] {
+            assert!(!shown.contains(wrong), "{name}: `{wrong}` does not help to build weights\n{shown}");
+        }
+    }
+    // One weight of 64 MiB with its gradient and Adam's two slots is 256 MiB.
+    let mlp = &ours("mlp4096_b512_adam_230MB")[0];
+    let text = &remedy(mlp, "leaner_optimizer").text;
+    assert!(
+        text.contains("with Adam 256.00 MiB, more than the limit")
+            && text.contains("gradient descent 128.00 MiB;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn slots_are_told_from_weights() {
+    let text = "  in add_variable_from_reference\nResourceExhaustedError: {{function_node __wrapped__Fill_device_/job}} OOM when allocating tensor with \
+                shape[4096,4096] and type float on /job:localhost/device:GPU:0 by allocator GPU_0_bfc [Op:Fill]\n";
+    let slots = of(text);
+    assert!(finding(&slots, Reason::Slots).contains("optimizer's state"));
+    assert_eq!(slots.remedies[0].key, "leaner_optimizer");
+    assert!(slots.summary[2].contains("the optimizer's state was being built"), "{:?}", slots.summary);
+}
+
+#[test]
+fn the_plan_of_the_model_decides() {
+    let step = |as_written: u64, squeezed: Option<u64>| PlannedStep {
+        model: "mlp".to_string(),
+        batch: 512,
+        as_written: Bytes(as_written << 20),
+        squeezed: squeezed.map(|mebibytes| Bytes(mebibytes << 20)),
+        limit: Bytes(230 << 20),
+    };
+    let mlp = || ours("mlp4096_b512_adam_230MB").remove(0);
+    let hopeless = mlp().beside(&step(319, None));
+    assert_eq!(remedy(&hopeless, "planned_step").enough, Some(false));
+    assert!(
+        hopeless.remedies.iter().all(|remedy| remedy.key != "planned_layout"),
+        "both would contradict each other"
+    );
+    assert!(
+        hopeless.summary[2].contains("needs 319.00 MiB, 89.00 MiB more than 230.00 MiB"),
+        "{:?}",
+        hopeless.summary
+    );
+    assert!(hopeless.summary[2].contains("would not be enough"));
+    let fits = mlp().beside(&step(319, Some(200)));
+    assert_eq!((fits.remedies[0].key, fits.remedies[0].enough), ("planned_step", Some(true)));
+    assert!(fits.summary[2].contains("200.00 MiB"), "{:?}", fits.summary);
+}
+
+#[test]
+fn ended_processes_and_full_devices_are_explained() {
+    let kernel = of(
+        "Out of memory: Killed process 7 (python) total-vm:12582912kB, anon-rss:8388608kB, file-rss:0kB, shmem-rss:0kB\n",
+    );
+    assert_eq!((kernel.kind, kernel.reason), (Kind::Exhaustion, Reason::Killed));
+    assert!(kernel.summary[0].contains("python (pid 7) was ended") && kernel.summary[0].contains("8.00 GiB"));
+    let signal = of("Killed\n");
+    assert_eq!((signal.kind, signal.reason), (Kind::Unknown, Reason::Killed));
+    assert_eq!(signal.remedies[0].key, "kernel_log");
+    let slurm = of("slurmstepd: error: Job 9 exceeded memory limit (8400000 > 8388608), being killed\n");
+    assert!(remedy(&slurm, "host_limit").code.to_string().contains("SBATCH_MEM_PER_NODE=16G"));
+    let copy = of("in order to run _EagerConst: Dst tensor is not initialized.\n");
+    assert_eq!((copy.kind, copy.remedies[0].key), (Kind::Exhaustion, "data_in_batches"));
+    let driver = of(
+        "failed to allocate 3.95G (4242145280 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n",
+    );
+    assert_eq!((driver.kind, driver.reason), (Kind::Exhaustion, Reason::Others));
+    for diagnosis in [&kernel, &signal, &slurm, &copy, &driver] {
+        assert!(!text::print(diagnosis).contains("  ."), "{}", text::print(diagnosis));
     }
 }
 

@@ -39,6 +39,13 @@ fn seeds() -> Vec<Vec<u8>> {
           total by PyTorch)\nRan out of memory in memory space hbm. Used 18.50G of 15.50G hbm.\n  1. Size: 4.00G\n     op_name=\"a\"\n"
             .to_vec(),
     );
+    seeds.push(
+        b"x invoked oom-killer: order=0\nmemory: usage 8388608kB, limit 8388608kB, failcnt 1\n6291456 pages RAM\n[ pid ] uid tgid total_vm rss\n\
+          [ 1234] 1000 1234 3145728 2031616 18 0 0 python3\nMemory cgroup out of memory: Killed process 1234 (python3) total-vm:9kB, anon-rss:8kB\n\
+          failed to allocate 3.95G (4242145280 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY\n_EagerConst: Dst tensor is not initialized.\n\
+          exit code 137\nKilled\n\x1b[31mOOM when allocating tensor with shape[64,64] and type float by allocator GPU_0_bfc\n"
+            .to_vec(),
+    );
     let refusals = [
         r#"{"allocator":{"name":"bfc","reserved_bytes":2097152,"in_use_bytes":1815552,"largest_free_bytes":122880}}"#,
         r#"{"device":{"system":"Cannot allocate memory"}}"#,

@@ -33,5 +33,5 @@ pub use plimsoll_train::Precision;
 pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};
 pub use recipe::{Needs, Recipe, RecipeError, RecipeFile};
 pub use script::{ScriptError, script};
-pub use search::{Advice, Search, Trial, search};
+pub use search::{Advice, Search, Trial, largest_batch, search};
 pub use setup::{Device, Mode, Setup};

@@ -1,6 +1,6 @@
 //! Recipes: everything a user decides about a training in TensorFlow, what it needs, and its form on disk.
 
-use crate::prediction::predict;
+use crate::prediction::{Prediction, predict};
 use crate::setup::{self, Device, Setup};
 use plimsoll_model::{Mode, Model, ModelError};
 use plimsoll_trace::Bytes;
@@ -102,19 +102,23 @@ impl Recipe {
     /// Predicts what it takes; nothing if no limit works.
     pub fn needs(&self, model: &Model) -> Result<Option<Needs>, ModelError> {
         let graph = model.lower(self.rows(), Mode::Training)?;
-        let prediction = predict(&graph, &self.setup);
+        Ok(self.needs_of(model, &predict(&graph, &self.setup)))
+    }
+
+    /// What it takes by the prediction of its step.
+    pub fn needs_of(&self, model: &Model, prediction: &Prediction) -> Option<Needs> {
         let waiting = match self.setup.device {
             Device::Cpu => Bytes(WAITING_BATCHES * self.rows() as u64 * sample_bytes(model)),
             // A GPU's input waits in the host's memory.
             Device::Gpu => Bytes::ZERO,
         };
-        Ok(prediction.smallest_limit(self.growth).map(|limit| Needs {
+        prediction.smallest_limit(self.growth).map(|limit| Needs {
             live: prediction.live_peak(),
             reported: prediction.reported_peak(self.growth),
             limit,
             waiting,
             beside: prediction.allowances.iter().map(|(_, bytes)| *bytes).sum(),
-        }))
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Scripts: a recipe as Python that TensorFlow runs.
 //!
-//! A script is short, and each line that saves memory says what it saves. The data are random until the reader puts in
-//! their own.
+//! A script is short, and each line that saves memory says what it saves. What is the reader's stands in two functions
+//! at its top, `make_model` and `samples`; whoever has a training program already imports `train` and gives it their
+//! own.
 
 mod layers;
 mod quoting;
@@ -38,9 +39,8 @@ pub fn script(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {
         limit(file),
         devices(file),
         precision(file.recipe.setup.precision),
-        source::model(file, model)?,
-        optimizer(file),
-        data(file, model, input),
+        yours(&source::model(file, model)?, &samples(file, model, input)),
+        pipeline(file, input),
         training(file),
     ];
     Ok(sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n\n") + "\n")
@@ -196,29 +196,58 @@ fn with_logits(class: &str, from_logits: bool) -> String {
     format!("keras.losses.{class}({})", if from_logits { "from_logits=True" } else { "" })
 }
 
-fn data(file: &RecipeFile, model: &Model, input: &InputSpec) -> String {
-    let shape = tuple(input.shape.extents());
-    let (kind, sample) = match input.element {
-        ElementType::I32 => {
-            ("int32", format!("random.integers({}, size={shape}, dtype=\"int32\")", vocabulary(model)))
-        }
-        _ => ("float32", format!("random.standard_normal({shape}, dtype=\"float32\")")),
-    };
-    let (target_kind, target) = match file.recipe.setup.loss {
-        Loss::SparseCategoricalCrossEntropy { .. } => {
-            ("int32", "random.integers(outputs[-1], size=outputs[:-1], dtype=\"int32\")".to_string())
-        }
-        _ => ("float32", "random.random(outputs, dtype=\"float32\")".to_string()),
-    };
-    let target_shape = if target_kind == "int32" { "outputs[:-1]" } else { "outputs" };
+/// What a reader replaces: where the model and the samples come from.
+fn yours(model: &str, samples: &str) -> String {
     format!(
-        "outputs = model.output_shape[1:]\n\n\ndef samples():\n    \"\"\"Put your data here: pairs of one input and its target. These are random.\"\"\"\n    \
-         random = np.random.default_rng(0)\n    while True:\n        \
-         yield {sample}, {target}\n\n\n\
-         dataset = tf.data.Dataset.from_generator(  # one sample at a time: the data set is never in memory as a whole\n    \
-         samples,\n    output_signature=(tf.TensorSpec({shape}, tf.{kind}), tf.TensorSpec({target_shape}, tf.{target_kind})),\n)\n\
-         dataset = dataset.batch({rows}, drop_remainder=True)  # a smaller last batch would leave holes of other sizes\n\
-         dataset = dataset.prefetch(1)  # one batch waits; AUTOTUNE may keep many",
+        "# ---- yours: the model that was planned, and your data ----\n\n\n\
+         def make_model():\n{}\n    return model\n\n\n{samples}\n\n\n# ---- what keeps it inside the limit ----",
+        indented(model)
+    )
+}
+
+fn indented(lines: &str) -> String {
+    let indent = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
+    lines.lines().map(indent).collect::<Vec<_>>().join("\n")
+}
+
+fn samples(file: &RecipeFile, model: &Model, input: &InputSpec) -> String {
+    let shape = tuple(input.shape.extents());
+    let sample = match input.element {
+        ElementType::I32 => {
+            format!("random.integers({}, size={shape}, dtype=\"int32\")", vocabulary(model))
+        }
+        _ => format!("random.standard_normal({shape}, dtype=\"float32\")"),
+    };
+    let target = match is_counted(file) {
+        true => "random.integers(outputs[-1], size=outputs[:-1], dtype=\"int32\")",
+        false => "random.random(outputs, dtype=\"float32\")",
+    };
+    format!(
+        "def samples(outputs):\n    \"\"\"Pairs of one input and its target, without end. These are random: put your data here.\"\"\"\n    \
+         random = np.random.default_rng(0)\n    while True:\n        yield {sample}, {target}"
+    )
+}
+
+/// Whether a target is the number of a class.
+fn is_counted(file: &RecipeFile) -> bool {
+    matches!(file.recipe.setup.loss, Loss::SparseCategoricalCrossEntropy { .. })
+}
+
+/// Batches from samples, one waiting.
+fn pipeline(file: &RecipeFile, input: &InputSpec) -> String {
+    let shape = tuple(input.shape.extents());
+    let kind = if input.element == ElementType::I32 { "int32" } else { "float32" };
+    let (target_shape, target_kind) = match is_counted(file) {
+        true => ("outputs[:-1]", "int32"),
+        false => ("outputs", "float32"),
+    };
+    format!(
+        "\ndef batches(outputs):\n    \
+         dataset = tf.data.Dataset.from_generator(  # one sample at a time: the data set is never in memory as a whole\n        \
+         lambda: samples(outputs),\n        \
+         output_signature=(tf.TensorSpec({shape}, tf.{kind}), tf.TensorSpec({target_shape}, tf.{target_kind})),\n    )\n    \
+         dataset = dataset.batch({rows}, drop_remainder=True)  # a smaller last batch would leave holes of other sizes\n    \
+         return dataset.prefetch(1)  # one batch waits; AUTOTUNE may keep many",
         rows = file.recipe.rows(),
     )
 }
@@ -235,18 +264,25 @@ fn vocabulary(model: &Model) -> usize {
 fn training(file: &RecipeFile) -> String {
     let setup = &file.recipe.setup;
     let loss = loss(setup.loss);
-    let steps = "STEPS = int(os.environ.get(\"STEPS\", \"100\"))";
-    match setup.mode {
+    let head = format!(
+        "\ndef train(model, dataset, steps):\n    \"\"\"Trains a model like the one above on batches of {}.\"\"\"\n{}\n",
+        file.recipe.rows(),
+        indented(&optimizer(file))
+    );
+    let body = match setup.mode {
         Mode::Keras => format!(
-            "# Compiling with XLA would plan memory in another way than was predicted.\n\
-             model.compile(optimizer=optimizer, loss={loss}, jit_compile=False)\n\
-             {steps}\nmodel.fit(dataset, steps_per_epoch=STEPS, epochs=1)"
+            "    # Compiling with XLA would plan memory in another way than was predicted.\n    \
+             model.compile(optimizer=optimizer, loss={loss}, jit_compile=False)\n    \
+             model.fit(dataset, steps_per_epoch=steps, epochs=1)"
         ),
-        Mode::Graph | Mode::Eager => custom_loop(setup.mode, setup.precision, &loss, steps),
-    }
+        Mode::Graph | Mode::Eager => indented(&custom_loop(setup.mode, setup.precision, &loss)),
+    };
+    let main = "if __name__ == \"__main__\":\n    model = make_model()\n    \
+                train(model, batches(model.output_shape[1:]), int(os.environ.get(\"STEPS\", \"100\")))";
+    format!("{head}{body}\n\n\n{main}")
 }
 
-fn custom_loop(mode: Mode, precision: Precision, loss: &str, steps: &str) -> String {
+fn custom_loop(mode: Mode, precision: Precision, loss: &str) -> String {
     let scaled = precision == Precision::MixedFloat16;
     let (scale, minimized) = match scaled {
         true => ("        scaled = optimizer.scale_loss(loss)\n", "scaled"),
@@ -259,11 +295,11 @@ fn custom_loop(mode: Mode, precision: Precision, loss: &str, steps: &str) -> Str
         _ => "",
     };
     format!(
-        "loss_function = {loss}\noptimizer.build(model.trainable_variables)\n\n\n\
+        "loss_function = {loss}\noptimizer.build(model.trainable_variables)\n\n\
          {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n\
          {scale}    gradients = tape.gradient({minimized}, model.trainable_variables)\n    \
-         optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n    return loss\n\n\n\
-         {steps}\nfor number, (x, y) in enumerate(dataset.take(STEPS), 1):\n    print(f\"step {{number}} loss {{float(step(x, y)):.4f}}\")"
+         optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n    return loss\n\n\
+         for number, (x, y) in enumerate(dataset.take(steps), 1):\n    print(f\"step {{number}} loss {{float(step(x, y)):.4f}}\")"
     )
 }
 

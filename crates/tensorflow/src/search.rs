@@ -2,7 +2,11 @@
 //!
 //! Levers that leave the numbers the same come first: `tf.function` instead of eager steps, the whole limit at once
 //! instead of growth, and accumulated gradients where samples do not see each other. Those that change numbers are
-//! tried only where they are allowed.
+//! tried only where they are allowed, and a smaller batch after all others: the largest that fits.
+
+mod batches;
+
+pub use batches::largest_batch;
 
 use crate::recipe::{Needs, Recipe};
 use plimsoll_model::{Model, ModelError};
@@ -28,7 +32,7 @@ pub struct Search {
     pub trials: Vec<Trial>,
     /// The one that fits, by its place among them.
     pub found: Option<usize>,
-    /// The most that each lever which was not allowed would give.
+    /// What each lever which was not allowed would give.
     pub advice: Vec<Advice>,
 }
 
@@ -37,7 +41,8 @@ pub struct Search {
 pub struct Advice {
     /// The lever.
     pub lever: Lever,
-    /// Its gravest change, after all that needs no permission and costs nothing.
+    /// The mildest of its changes that fits, or the one that comes nearest, after all that needs no permission and
+    /// costs nothing.
     pub trial: Trial,
 }
 
@@ -62,6 +67,11 @@ impl Search {
         let trial = &self.trials[self.found?];
         trial.needs.as_ref().map(|needs| (trial, needs))
     }
+
+    /// The trial that takes least: where nothing fits, it is the nearest to fitting.
+    pub fn nearest(&self) -> &Trial {
+        nearest(&self.trials).unwrap_or(&self.trials[0])
+    }
 }
 
 /// Looks for a recipe that fits a budget, beginning with the one that is written.
@@ -82,8 +92,14 @@ pub fn search(
         trials.push(trial(model, candidate)?);
         found = trials.last().is_some_and(|trial| trial.fits(budget)).then_some(trials.len() - 1);
     }
+    if found.is_none() && may(&Lever::Batch) {
+        let first = trials.len();
+        trials.extend(batches::smaller(model, &whole_steps(written, may), budget)?);
+        let fitting = (first..trials.len()).filter(|&place| trials[place].fits(budget));
+        found = fitting.max_by_key(|&place| (trials[place].recipe.batch, std::cmp::Reverse(place)));
+    }
     let advised = |lever: &Lever| !may(lever) && !allowed.is_withheld(*lever);
-    let advice = if found.is_none() { advice(model, written, may, advised)? } else { Vec::new() };
+    let advice = if found.is_none() { advice(model, written, budget, may, advised)? } else { Vec::new() };
     Ok(Search { trials, found, advice })
 }
 
@@ -94,13 +110,25 @@ fn trial(model: &Model, (changes, recipe): Changed) -> Result<Trial, ModelError>
     Ok(Trial { changes, needs: recipe.needs(model)?, recipe })
 }
 
-/// Recipes beside the one that is written, those with the gravest changes last.
+/// Recipes with the same batch beside the one that is written, those with the gravest changes last.
 fn candidates(written: &Recipe, may: impl Fn(&Lever) -> bool) -> Vec<Changed> {
+    let mut candidates = combined(written, &may, |lever| *lever != Lever::Batch);
+    candidates.retain(|(changes, recipe)| !changes.is_empty() && recipe.is_even());
+    candidates
+}
+
+/// What smaller batches begin with. A batch that is cut needs as much however large it is, so they are not cut.
+fn whole_steps(written: &Recipe, may: impl Fn(&Lever) -> bool) -> Vec<Changed> {
+    combined(written, &may, |lever| !matches!(lever, Lever::Batch | Lever::Accumulate))
+}
+
+/// All combinations of some levers, after what costs nothing.
+fn combined(written: &Recipe, may: impl Fn(&Lever) -> bool, of: impl Fn(&Lever) -> bool) -> Vec<Changed> {
     let mut candidates = vec![with_all_that_is_free(written, &may)];
-    for lever in Lever::of(Home::TensorFlow).rev().filter(|lever| !is_free(lever) && may(lever)) {
+    let levers = Lever::of(Home::TensorFlow).rev();
+    for lever in levers.filter(|lever| !is_free(lever) && may(lever) && of(lever)) {
         candidates = candidates.into_iter().flat_map(|one| with_and_without(one, lever)).collect();
     }
-    candidates.retain(|(changes, recipe)| !changes.is_empty() && recipe.is_even());
     candidates
 }
 
@@ -132,11 +160,39 @@ fn with((changes, recipe): &Changed, lever: Lever) -> impl Iterator<Item = Chang
 fn advice(
     model: &Model,
     written: &Recipe,
+    budget: Bytes,
     may: impl Fn(&Lever) -> bool,
     advised: impl Fn(&Lever) -> bool,
 ) -> Result<Vec<Advice>, ModelError> {
     let base = with_all_that_is_free(written, may);
-    let levers = Lever::of(Home::TensorFlow).filter(advised);
-    let gravest = levers.filter_map(|lever| Some((lever, with_the_gravest(&base, lever)?)));
-    gravest.map(|(lever, changed)| Ok(Advice { lever, trial: trial(model, changed)? })).collect()
+    let mut advice = Vec::new();
+    for lever in Lever::of(Home::TensorFlow).filter(advised) {
+        let trial = match lever {
+            Lever::Batch => batches::smaller(model, std::slice::from_ref(&base), budget)?.pop(),
+            _ => mildest(model, &base, lever, budget)?,
+        };
+        advice.extend(trial.map(|trial| Advice { lever, trial }));
+    }
+    Ok(advice)
+}
+
+/// The mildest change of a lever that fits, or the one that comes nearest.
+fn mildest(model: &Model, base: &Changed, lever: Lever, budget: Bytes) -> Result<Option<Trial>, ModelError> {
+    let mut trials = Vec::new();
+    for changed in with(base, lever).filter(|(_, recipe)| recipe.is_even()) {
+        let one = trial(model, changed)?;
+        if one.fits(budget) {
+            return Ok(Some(one));
+        }
+        trials.push(one);
+    }
+    Ok(nearest(&trials).cloned())
+}
+
+/// The trial that takes least.
+fn nearest(trials: &[Trial]) -> Option<&Trial> {
+    trials
+        .iter()
+        .filter(|trial| trial.needs.is_some())
+        .min_by_key(|trial| trial.needs.as_ref().map(Needs::total))
 }

@@ -1,7 +1,9 @@
 //! Recipes for TensorFlow: the search takes the fewest changes, and scripts say what was found.
 
 use plimsoll_model::{Model, zoo};
-use plimsoll_tensorflow::{Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, script, search};
+use plimsoll_tensorflow::{
+    Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, largest_batch, script, search,
+};
 use plimsoll_trace::Bytes;
 use plimsoll_train::lever::Home;
 use plimsoll_train::{Allowed, Change, Lever};
@@ -64,6 +66,52 @@ fn every_lever_of_tensorflow_is_reached_and_no_other() {
     assert_eq!(advised, Lever::to_be_allowed().collect::<Vec<_>>());
 }
 
+/// The largest batch that fits when every one is tried.
+fn largest_of_all(name: &str, below: usize, budget: Bytes) -> usize {
+    (1..below).rev().find(|&batch| needed(name, written(batch)) <= budget).expect("one sample fits")
+}
+
+#[test]
+fn every_batch_is_a_candidate() {
+    let only_batches = Allowed::EXACT.and(Lever::Batch).without(Lever::Accumulate);
+    for (name, batch) in [("mlp@64", 60), ("cnn@32", 40), ("resnet20@32", 20)] {
+        let [one, all] = [1, batch].map(|batch| needed(name, written(batch)).0);
+        for percent in [10, 50, 85] {
+            let budget = Bytes(one + (all - one) * percent / 100);
+            let largest = largest_of_all(name, batch, budget);
+            let found = searched(name, written(batch), budget, only_batches);
+            let (trial, _) = found.recipe().expect("a smaller batch fits");
+            assert_eq!(
+                (trial.recipe.batch, &trial.changes[..]),
+                (largest, &[Change::Batch(largest)][..]),
+                "{name} {percent}"
+            );
+            let most = largest_batch(&model(name), &written(1), budget).unwrap();
+            assert_eq!(most.recipe().unwrap().0.recipe.batch, largest, "{name} {percent}");
+        }
+    }
+    let none = largest_batch(&model("cnn@32"), &written(1), Bytes(1)).unwrap();
+    assert!(none.recipe().is_none() && none.trials.len() == 1);
+}
+
+#[test]
+fn a_refusal_shows_what_is_nearest() {
+    let budget = Bytes(needed("resnet20@32", written(64)).0 * 3 / 4);
+    let refused = searched("resnet20@32", written(64), budget, Allowed::EXACT);
+    for advice in &refused.advice {
+        let trial = &advice.trial;
+        match advice.lever {
+            // Two halves are enough, 64 single samples would be, too.
+            Lever::Accumulate => assert_eq!(trial.recipe.setup.accumulate, 2),
+            Lever::Batch => assert_eq!(trial.recipe.batch, largest_of_all("resnet20@32", 64, budget)),
+            _ => {}
+        }
+    }
+    let least =
+        refused.trials.iter().filter_map(|trial| trial.needs.as_ref()).map(|needs| needs.total()).min();
+    assert_eq!(refused.nearest().needs.as_ref().map(|needs| needs.total()), least);
+}
+
 #[test]
 fn eager_steps_become_a_graph_first() {
     let eager = Recipe { setup: Setup { mode: Mode::Eager, ..Setup::default() }, ..written(64) };
@@ -99,7 +147,11 @@ fn scripts_apply_what_was_found() {
         "os.environ[\"TF_CPU_BFC_MEM_LIMIT_IN_MB\"] = str(LIMIT_MIB)",
         "gradient_accumulation_steps=4)",
         "dataset = dataset.batch(8, drop_remainder=True)",
-        "dataset = dataset.prefetch(1)",
+        "return dataset.prefetch(1)",
+        "def make_model():\n",
+        "def samples(outputs):\n",
+        "def train(model, dataset, steps):\n",
+        "if __name__ == \"__main__\":\n",
         "L.MultiHeadAttention(8, 32)(",
         "@tf.function(jit_compile=False)",
     ] {

@@ -15,7 +15,8 @@ pub const VERSION: u32 = 1;
 
 /// Memory that was asked for and could not be had.
 ///
-/// Equations: `requested > 0`; no figure reaches 2^60, and all holders together do not either.
+/// Equations: `requested > 0`; `in_use <= reserved` of an allocator; no figure reaches 2^60, and all holders together
+/// do not either.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The version of this form; it stands first, so that a line is recognised by it.
@@ -125,6 +126,9 @@ impl Evidence {
             RefusedBy::Budget { floor, least } => vec![*floor, *least],
         };
         let figures = [self.requested, self.limit, self.held()];
+        if matches!(self.refused_by, RefusedBy::Allocator { reserved, in_use, .. } if in_use > reserved) {
+            return false;
+        }
         self.requested > Bytes::ZERO && figures.into_iter().chain(more).all(|figure| figure.0 < MOST)
     }
 }
@@ -186,6 +190,15 @@ mod tests {
             let absurd = Evidence { requested: Bytes(requested), ..evidence() }.print();
             assert!(matches!(Evidence::parse(absurd.as_bytes()), Err(EvidenceError::Absurd)));
         }
+        let allocator = |in_use: u64| RefusedBy::Allocator {
+            name: "bfc".to_string(),
+            reserved: Bytes(8),
+            in_use: Bytes(in_use),
+            largest_free: Bytes(1),
+        };
+        let fuller = |in_use: u64| Evidence { refused_by: allocator(in_use), ..evidence() }.print();
+        assert!(Evidence::parse(fuller(8).as_bytes()).is_ok());
+        assert!(matches!(Evidence::parse(fuller(9).as_bytes()), Err(EvidenceError::Absurd)));
         let printed = evidence().print();
         for end in 0..printed.len() {
             assert!(Evidence::parse(&printed.as_bytes()[..end]).is_err());

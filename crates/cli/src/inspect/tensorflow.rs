@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::notes;
 use crate::output;
 use crate::table::Table;
+use plimsoll::Bytes;
 use plimsoll::reports::PredictionReport;
 use std::process::ExitCode;
 
@@ -62,6 +63,17 @@ fn peaks(report: &PredictionReport) -> String {
     row("smallest limit", limit, "with which three steps run");
     for (name, bytes) in &report.allowances_not_measured {
         row(&format!("+ {name}"), bytes.to_string(), "an allowance: not measured here");
+    }
+    for (name, bytes, note) in [
+        ("+ in hand", report.in_hand_bytes, "because predictions may be too low"),
+        ("+ input that waits", report.waiting_bytes, "two batches of a tf.data pipeline"),
+    ] {
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > Bytes::ZERO) {
+            row(name, bytes.to_string(), note);
+        }
+    }
+    if let Some(needed) = report.needed_bytes {
+        row("needed", needed.to_string(), "what `fit --as tensorflow` asks for");
     }
     row("Plimsoll", report.plimsoll_peak_bytes.to_string(), "the same step here, in float32");
     table.print().trim_start_matches(['\n', ' ']).to_string()

@@ -1,8 +1,9 @@
 //! How tensors get their memory in a training run, as it is written on the command line.
 
 use crate::failure::Failure;
+use crate::replay::torch_conf;
 use clap::{Args, ValueEnum};
-use plimsoll::memory::{ALLOCATOR_NAMES, Growth};
+use plimsoll::memory::{ALLOCATOR_NAMES, Growth, TorchOptions};
 use plimsoll::{EagerRequest, MemoryUse, OnShortage, USUAL_ALLOCATOR};
 
 /// How tensors get their memory.
@@ -17,6 +18,9 @@ pub(super) struct MemoryArguments {
     /// Whether the device, or bfc in eager mode, takes memory as it is needed or all of the limit at once [default: on]
     #[arg(long, value_name = "ON|OFF", value_enum)]
     growth: Option<Switch>,
+    /// Settings of the allocator torch, as in PYTORCH_CUDA_ALLOC_CONF, such as max_split_size_mb:128
+    #[arg(long, value_name = "SETTINGS", value_parser = torch_conf)]
+    torch_conf: Option<TorchOptions>,
     /// What happens when memory runs out in a step of eager mode [default: stop]
     #[arg(long, value_name = "WHAT", value_enum)]
     on_oom: Option<OnOom>,
@@ -57,7 +61,11 @@ enum OnOom {
 impl MemoryArguments {
     /// What is asked for; options that would have no effect are refused.
     pub(super) fn request(&self) -> Result<MemoryUse, Failure> {
-        let given = [("--allocator", self.allocator.is_some()), ("--on-oom", self.on_oom.is_some())];
+        let given = [
+            ("--allocator", self.allocator.is_some()),
+            ("--torch-conf", self.torch_conf.is_some()),
+            ("--on-oom", self.on_oom.is_some()),
+        ];
         let idle = given.into_iter().find(|(_, given)| *given && self.mode == Mode::Graph);
         if let Some((option, _)) = idle {
             let hint = Some("add --mode eager".to_string());
@@ -68,6 +76,7 @@ impl MemoryArguments {
             Mode::Eager => MemoryUse::Eager(EagerRequest {
                 allocator: self.allocator.clone().unwrap_or(USUAL_ALLOCATOR.to_string()),
                 growth: self.growth.map(|growth| growth == Switch::On),
+                torch: self.torch_conf,
                 on_shortage: match self.on_oom.unwrap_or(OnOom::Stop) {
                     OnOom::Stop => OnShortage::Stop,
                     OnOom::Shrink => OnShortage::Shrink,

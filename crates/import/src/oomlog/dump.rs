@@ -19,6 +19,10 @@ pub enum Source {
     Xla,
     /// This program.
     Plimsoll,
+    /// The driver of a device, through whichever framework asked it.
+    Driver,
+    /// The host: its kernel, a container, a batch system, a shell.
+    Host,
 }
 
 /// One out-of-memory report.
@@ -65,6 +69,8 @@ pub struct Dump {
     pub device_free: Option<Figure>,
     /// What others hold of the device: other processes, and this one outside of its pool.
     pub others: Option<Figure>,
+    /// The smallest region that the driver refused to the pool before.
+    pub driver_refused: Option<Figure>,
     /// The regions.
     pub regions: Vec<Region>,
     /// The chunks by size.
@@ -95,6 +101,42 @@ pub enum RefusedBy {
         /// What no plan for this batch can do without.
         least: Figure,
     },
+    /// The driver of the device, which said this: no pool could help.
+    Driver(String),
+    /// A copy to the device, which found no room there.
+    Copy,
+    /// Somebody ended the whole process.
+    Killed(Killed),
+}
+
+/// A process that was ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Killed {
+    /// By whom.
+    pub by: Killer,
+    /// Its name.
+    pub process: Option<String>,
+    /// Its number.
+    pub pid: Option<u64>,
+}
+
+/// Who ends processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Killer {
+    /// Somebody who is not named: only a signal or an exit code is known.
+    #[default]
+    Unnamed,
+    /// The host's memory ran out in a notebook service.
+    Notebook,
+    /// The kernel, because a container, job or service reached its limit; nobody says which kind.
+    Cgroup,
+    /// The same, of a container.
+    Container,
+    /// The same, of a Slurm job.
+    Slurm,
+    /// The kernel, because the whole machine had no more.
+    Machine,
 }
 
 /// What a program was doing.
@@ -107,6 +149,8 @@ pub enum Activity {
     Backward,
     /// Building or loading weights.
     Weights,
+    /// Building what the optimizer remembers of each weight.
+    Slots,
 }
 
 /// One piece of memory that the pool got from the device.

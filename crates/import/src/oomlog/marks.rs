@@ -63,6 +63,50 @@ pub(crate) enum Mark {
     TorchBackward,
     /// A line of a traceback that tells what was going on.
     LoadsWeights,
+    /// A line of a traceback that tells what was going on.
+    BuildsSlots,
+    /// The driver had no more for a pool, or for the host.
+    DriverFailed,
+    /// The driver's error, whoever asked.
+    DriverError,
+    /// PyTorch passes on the driver's error, without figures.
+    TorchDriver,
+    /// What a device has, as TensorFlow says when it starts.
+    DeviceTotal,
+    /// A copy to the device that found no room.
+    CopyFailed,
+    /// The kernel ended a process, with figures.
+    KilledProcess,
+    /// The kernel begins to look for a process to end: who asked stands before.
+    OomKiller,
+    /// Why the kernel did, and which process.
+    OomConstraint,
+    /// What a cgroup holds and may hold.
+    CgroupUsage,
+    /// What the machine has: the number of pages stands before.
+    PagesOfRam,
+    /// The kernel's table of processes begins.
+    TaskTable,
+    /// A container was ended for its memory.
+    ContainerKilled,
+    /// Slurm ended a step for its memory.
+    SlurmKilled,
+    /// Slurm says what was held and what was allowed.
+    SlurmExceeded,
+    /// A notebook service says that the host's memory ran out.
+    SessionCrashed,
+    /// A notebook lost its kernel.
+    KernelDied,
+    /// A shell says that a process was ended.
+    ShellKilled,
+    /// The number 137, which may be an exit code.
+    Code137,
+    /// A process ended by signal 9.
+    Signal9,
+    /// An array that the host had no memory for.
+    ArrayFailed,
+    /// The host had no memory.
+    HostFailed,
     /// XLA: a program larger than the device.
     RanOutHbm,
     /// XLA: the device was too full for the program.
@@ -92,54 +136,103 @@ pub(crate) enum Mark {
 }
 
 /// All of them, sorted by first letter.
-pub(crate) static MARKS: [(&str, Mark); 51] = [
+pub(crate) static MARKS: [(&str, Mark); 100] = [
+    ("-9", Mark::Signal9),
+    ("137", Mark::Code137),
     ("Attempting to reserve ", Mark::AttemptingToReserve),
     ("BFCAllocator dump for ", Mark::DumpFor),
     ("Bin (", Mark::Bin),
     ("Bin for ", Mark::BinFor),
+    ("CUBLAS_STATUS_ALLOC_FAILED", Mark::DriverError),
+    ("CUDA error: out of memory", Mark::TorchDriver),
+    ("CUDA out of memory", Mark::TorchDriver),
+    ("CUDA_ERROR_OUT_OF_MEMORY", Mark::DriverError),
+    ("CUDNN_STATUS_ALLOC_FAILED", Mark::DriverError),
     ("Chunk at ", Mark::InUseAt),
     ("Chunks of size ", Mark::ChunksOfSize),
     ("Created TensorFlow device ", Mark::CreatedDevice),
     ("Created device ", Mark::CreatedDevice),
     ("Current usage from device: ", Mark::CurrentUsage),
-    ("Free at ", Mark::FreeAt),
+    ("Dst tensor is not initialized", Mark::CopyFailed),
     ("Free  at ", Mark::FreeAt),
+    ("Free at ", Mark::FreeAt),
     ("Free memory/Total memory: ", Mark::CudaFree),
+    ("HIP error: out of memory", Mark::TorchDriver),
     ("InUse at ", Mark::InUseAt),
     ("InUse: ", Mark::InUse),
+    ("Kill process ", Mark::KilledProcess),
+    ("Killed process ", Mark::KilledProcess),
+    ("Killed", Mark::ShellKilled),
     ("Limit: ", Mark::Limit),
     ("MPS backend out of memory ", Mark::MpsOutOfMemory),
     ("MaxInUse: ", Mark::MaxInUse),
+    ("MemoryError", Mark::HostFailed),
     ("Next region of size ", Mark::NextRegion),
     ("NumAllocs: ", Mark::NumAllocs),
     ("OOM when allocating tensor with shape", Mark::OomShape),
-    ("Out of memory while trying to allocate ", Mark::OutOfMemoryTrying),
+    ("OOMKilled", Mark::ContainerKilled),
+    ("Out Of Memory", Mark::SlurmKilled),
     ("Out of memory allocating ", Mark::OutOfMemoryTrying),
+    ("Out of memory while trying to allocate ", Mark::OutOfMemoryTrying),
     ("Program hbm requirement ", Mark::ProgramRequirement),
     ("Ran out of memory in memory space ", Mark::RanOutHbm),
     ("Ran out of memory trying to allocate ", Mark::RanOut),
+    ("Signal 9", Mark::Signal9),
+    ("Signals.SIGKILL", Mark::Signal9),
     ("Size: ", Mark::Size),
     ("Stats:", Mark::Stats),
     ("Sum Total of in-use chunks: ", Mark::SumTotal),
+    ("Total memory: ", Mark::DeviceTotal),
     ("Total size in pool: ", Mark::PoolTotal),
     ("Tried to allocate ", Mark::TriedToAllocate),
+    ("Unable to allocate ", Mark::ArrayFailed),
     ("XLA Label: ", Mark::XlaLabel),
     ("XLA label: ", Mark::XlaLabel),
     ("[[Node: ", Mark::Node),
     ("[[{{node ", Mark::Node),
+    ("add_slot(", Mark::BuildsSlots),
+    ("add_variable_from_reference", Mark::BuildsSlots),
+    ("add_weight(", Mark::LoadsWeights),
+    ("build_wrapper", Mark::LoadsWeights),
     ("cuMemAllocAsync failed to allocate ", Mark::AsyncFailed),
+    ("cuda runtime error (2) : out of memory", Mark::TorchDriver),
+    ("exceeded memory limit (", Mark::SlurmExceeded),
+    ("failed to alloc ", Mark::DriverFailed),
+    ("failed to allocate ", Mark::DriverFailed),
     ("from ", Mark::From),
+    ("initializers_v2.py", Mark::LoadsWeights),
+    ("invoked oom-killer", Mark::OomKiller),
     ("is out of memory: ", Mark::OurSentence),
-    ("loss.backward(", Mark::TorchBackward),
+    ("kernel appears to have died", Mark::KernelDied),
+    ("killed", Mark::ShellKilled),
     ("load_state_dict(", Mark::LoadsWeights),
+    ("load_weights(", Mark::LoadsWeights),
+    ("loss.backward(", Mark::TorchBackward),
+    ("memory: usage ", Mark::CgroupUsage),
+    ("oom-kill event", Mark::SlurmKilled),
+    ("oom-kill:constraint=", Mark::OomConstraint),
+    ("oom_kill event", Mark::SlurmKilled),
     ("op_name=\"", Mark::OpName),
+    ("optimizer.build(", Mark::BuildsSlots),
+    ("pages RAM", Mark::PagesOfRam),
     ("parameter allocation: ", Mark::ParameterAllocation),
     ("preallocated temp allocation: ", Mark::TempAllocation),
     ("preallocated temp fragmentation: ", Mark::TempFragmentation),
     ("ran out of memory trying to allocate ", Mark::RanOut),
+    ("random_initializers.py", Mark::LoadsWeights),
+    ("session crashed after using all available RAM", Mark::SessionCrashed),
+    ("signal 9", Mark::Signal9),
+    ("signal: Killed", Mark::Signal9),
+    ("stateless_normal(", Mark::LoadsWeights),
+    ("stateless_truncated_normal(", Mark::LoadsWeights),
+    ("stateless_uniform(", Mark::LoadsWeights),
+    ("std::bad_alloc", Mark::HostFailed),
+    ("tgid  total_vm", Mark::TaskTable),
+    ("tgid total_vm", Mark::TaskTable),
     ("torch/optim/", Mark::TorchOptim),
     ("torch\\optim\\", Mark::TorchOptim),
     ("total allocation: ", Mark::TotalAllocation),
+    ("totalMemory: ", Mark::DeviceTotal),
     ("total_region_allocated_bytes_: ", Mark::PoolTotal),
     ("would exceed allowed memory", Mark::TorchAsync),
     ("you tried to allocate ", Mark::CpuTriedToAllocate),
@@ -153,5 +246,9 @@ mod tests {
     #[test]
     fn the_table_is_in_order() {
         assert!(MARKS.is_sorted_by_key(|(text, _)| text.as_bytes()[0]));
+        // The first that fits is taken, so what another begins with comes after it.
+        for (index, (text, _)) in MARKS.iter().enumerate() {
+            assert!(MARKS[..index].iter().all(|(earlier, _)| !text.starts_with(earlier)), "{text}");
+        }
     }
 }

@@ -28,7 +28,8 @@ pub(crate) fn dump_of(evidence: Evidence, line: u64) -> Dump {
             dump.pool = figure(reserved);
             dump.in_use = figure(in_use);
             dump.free = figure(reserved.saturating_sub(in_use));
-            dump.largest_free = figure(largest_free);
+            // What could be had as a new region is not inside the pool.
+            dump.largest_free = figure(largest_free.min(reserved.saturating_sub(in_use)));
             dump.missing.push("the blocks one by one".to_string());
         }
         evidence::RefusedBy::Device { system } => {

@@ -5,6 +5,7 @@
 //! contain; it counts at the beginning of a word, wherever in the line, so that prefixes of loggers, containers and
 //! quotations do not matter.
 
+use super::plain;
 use memchr::memchr2;
 use std::io::{ErrorKind, Read};
 
@@ -59,7 +60,9 @@ impl<R: Read> Lines<R> {
         // Editors count line feeds only.
         self.number += u64::from(self.at_line_feed);
         self.at_line_feed = ending > 0 && self.buffer[start + length] == b'\n';
-        (self.number, &self.buffer[start..start + length])
+        let line = &mut self.buffer[start..start + length];
+        let kept = plain::strip(line);
+        (self.number, &line[..kept])
     }
 
     /// Reads more; false at the end. What breaks off is an end, too, and remembered.
@@ -83,7 +86,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Finds marks.
+/// Finds marks. A line feed that is only spelled, as in JSON, begins a word, too.
 pub(crate) struct Marks<M: 'static> {
     by_first: Vec<&'static [(&'static str, M)]>,
     classes: [u8; 256],
@@ -114,7 +117,7 @@ impl<M: Copy> Marks<M> {
         for (at, &byte) in line.iter().enumerate().skip(from) {
             let class = self.classes[usize::from(byte)];
             // Only what begins a word.
-            if class & FIRST != 0 && before & WORD == 0 {
+            if class & FIRST != 0 && (before & WORD == 0 || is_spelled(&line[..at])) {
                 let rest = &line[at..];
                 let mut group = self.by_first[usize::from(byte)].iter();
                 if let Some((text, mark)) = group.find(|(text, _)| rest.starts_with(text.as_bytes())) {
@@ -125,6 +128,11 @@ impl<M: Copy> Marks<M> {
         }
         None
     }
+}
+
+/// Whether some text ends with `\n`, `\r` or `\t`, spelled with a backslash.
+fn is_spelled(text: &[u8]) -> bool {
+    matches!(text, [.., b'\\', b'n' | b'r' | b't'])
 }
 
 #[cfg(test)]
@@ -165,5 +173,7 @@ mod tests {
         assert_eq!(marks.find(b"MaxInUse: 7", 0), None);
         assert_eq!(marks.find(b"InUse: 7 Bin (5)", 1), Some((1, 9, 14)));
         assert_eq!(marks.find(b"", 0), None);
+        assert_eq!(marks.find(br"a\nInUse at 7", 0), Some((2, 3, 11)));
+        assert_eq!(marks.find(br"a\xInUse at 7", 0), None);
     }
 }

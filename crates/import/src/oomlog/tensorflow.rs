@@ -63,6 +63,9 @@ impl Open {
             Mark::Bin => self.stage > Stage::Bins || self.has_bin(rest),
             Mark::BinFor | Mark::NextRegion | Mark::InUseAt | Mark::FreeAt => self.stage > Stage::Chunks,
             Mark::ChunksOfSize => self.stage > Stage::Sizes,
+            Mark::OomShape => {
+                self.is_shape_alone() && shape(rest).is_some_and(|(shape, _)| shape != self.dump.shape)
+            }
             _ => false,
         }
     }
@@ -90,7 +93,7 @@ impl Open {
             Mark::MaxInUse => self.dump.peak_in_use = Some(size(rest)?.0),
             Mark::NumAllocs => self.dump.allocations = Some(number(rest)?.0),
             Mark::CudaFree => self.cuda(rest)?,
-            Mark::OomShape => self.shape(rest)?,
+            Mark::OomShape => self.shape(before, rest)?,
             Mark::Node => self.node(rest),
             Mark::CurrentUsage => self.usage_of(rest),
             Mark::From => self.holder(before, rest)?,
@@ -212,8 +215,14 @@ impl Open {
         Some(())
     }
 
-    /// `[128,225,225,3] and type float`
-    fn shape(&mut self, rest: &[u8]) -> Option<()> {
+    /// Whether the message of a traceback is all there is.
+    fn is_shape_alone(&self) -> bool {
+        !self.asked && self.stage == Stage::Request && !self.dump.shape.is_empty()
+    }
+
+    /// `[128,225,225,3] and type float on /job:localhost/.../device:GPU:0 by allocator GPU_0_bfc [Op:AddV2]`, after
+    /// `{{function_node __wrapped__AddV2_device_/job:...}} `
+    fn shape(&mut self, before: &[u8], rest: &[u8]) -> Option<()> {
         let (shape, width) = shape(rest)?;
         let elements = shape.iter().try_fold(1u64, |product, &extent| product.checked_mul(extent))?;
         let bytes = elements.checked_mul(width)?;
@@ -224,6 +233,9 @@ impl Open {
             _ => self.dump.request = Some(Figure::exact(rounded)),
         }
         self.dump.shape = shape;
+        let allocator = find(rest, b"by allocator ").map(|name| text_until(name, NAME_ENDS));
+        self.dump.allocator = self.dump.allocator.take().or(allocator.filter(|name| !name.is_empty()));
+        self.dump.op = self.dump.op.take().or_else(|| eager_op(before, rest));
         Some(())
     }
 
@@ -306,6 +318,16 @@ fn trailing_number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_end();
     let start = text.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
     number(&text[start..]).map(|(value, _)| value)
+}
+
+/// The op that an eager call ran; a function that was traced has a name that tells nothing.
+fn eager_op(before: &[u8], rest: &[u8]) -> Option<String> {
+    let wrapped = find(before, b"__wrapped__").and_then(|name| {
+        let end = memchr::memmem::find(name, b"_device_")?;
+        Some(text_until(&name[..end], NAME_ENDS))
+    });
+    let named = || find(rest, b"[Op:").map(|name| text_until(name, b"]"));
+    wrapped.or_else(named).filter(|name| !name.is_empty() && !name.starts_with("__inference"))
 }
 
 /// Extents, and the bytes of an element.

@@ -39,6 +39,11 @@ impl Snapshot {
         history.trace
     }
 
+    /// How many blocks were live before the first recorded event.
+    pub(crate) fn count_before(&self, number: u64) -> usize {
+        self.blocks_before(number).len()
+    }
+
     /// Blocks that were live before the first recorded event.
     fn blocks_before(&self, number: u64) -> Places<'_> {
         let mut before = missed(self.events(number), &["alloc"], &["free_completed", "free"]);

@@ -1,6 +1,7 @@
 //! PyTorch's caching allocator, by the rules of its `CUDACachingAllocator` for one stream.
 //!
-//! - Sizes round up to 512 bytes. Requests of at most 1 MiB share the small pool, the others the large one.
+//! - Sizes round up to 512 bytes, or to the next of so many divisions between two powers of two. Requests of at most 1
+//!   MiB share the small pool, the others the large one.
 //! - Segments: 2 MiB in the small pool; in the large one 20 MiB for requests below 10 MiB, otherwise the request
 //!   rounded up to 2 MiB.
 //! - The smallest free block of the pool that fits is taken. It is split if 512 bytes remain in the small pool, more
@@ -11,6 +12,9 @@
 //! - Expandable segments: see `torch/expandable.rs`.
 
 mod expandable;
+mod settings;
+
+pub use settings::TorchSettingsError;
 
 use super::chunks::{Chunks, State};
 use super::{Address, Allocator, Block, FreeError, Refusal, RegionId, Regions, Statistics};
@@ -35,8 +39,13 @@ pub struct TorchOptions {
     pub expandable: bool,
     /// `max_split_size_mb`; none for no bound.
     pub max_split: Option<Bytes>,
+    /// `max_non_split_rounding_mb`: what a block that is not split may waste; none for 20 MiB.
+    pub non_split_rounding: Option<Bytes>,
     /// `garbage_collection_threshold`: the share of the limit above which old cached segments are freed.
     pub garbage_collection_threshold: Option<f64>,
+    /// `roundup_power2_divisions`: into how many parts each power of two is cut, as the exponent of two, from 1 MiB and
+    /// less to 32 GiB and more; 0 for multiples of 512 bytes.
+    pub divisions: [u8; settings::INTERVALS],
 }
 
 /// PyTorch's caching allocator.
@@ -83,7 +92,10 @@ impl Torch {
         let found = self.chunks.get(index).bytes;
         let fits = match self.options.max_split {
             Some(Bytes(most)) if bytes < most => found < most,
-            Some(_) => found < bytes.saturating_add(LARGE_SEGMENT),
+            Some(_) => {
+                let waste = self.options.non_split_rounding.map_or(LARGE_SEGMENT, |most| most.0);
+                found < bytes.saturating_add(waste)
+            }
             None => true,
         };
         fits.then_some(index)
@@ -188,7 +200,7 @@ impl Allocator for Torch {
     }
 
     fn take(&mut self, bytes: Bytes, label: LabelId, regions: &mut dyn Regions) -> Result<Block, Refusal> {
-        let size = bytes.0.max(1).checked_next_multiple_of(GRANULE);
+        let size = rounded(bytes.0, &self.options.divisions);
         let found = size.and_then(|size| Some((self.search(size, regions)?, size)));
         let refusal = || Refusal { requested: bytes, largest_free: self.statistics().largest_free };
         let (index, size) = found.ok_or_else(refusal)?;
@@ -207,6 +219,18 @@ impl Allocator for Torch {
     fn blocks(&self) -> Box<dyn Iterator<Item = (Block, Option<LabelId>)> + '_> {
         self.chunks.blocks()
     }
+}
+
+/// A request as blocks count it; none where it does not fit in 64 bits.
+fn rounded(bytes: u64, divisions: &[u8; settings::INTERVALS]) -> Option<u64> {
+    let interval = bytes.max(1).ilog2().saturating_sub(20) as usize;
+    let exponent = u32::from(divisions[interval.min(settings::INTERVALS - 1)]);
+    let least = GRANULE.checked_shl(exponent).unwrap_or(u64::MAX);
+    if exponent == 0 || bytes <= least {
+        return bytes.max(1).checked_next_multiple_of(GRANULE);
+    }
+    // More than 512 bytes a part, so a part has some.
+    bytes.checked_next_multiple_of(1 << (bytes.ilog2() - exponent))
 }
 
 #[cfg(test)]
@@ -256,6 +280,29 @@ mod tests {
             let mut bench = Bench::new(100 * MIB, TorchOptions::default());
             assert_eq!((bench.take(requested).bytes.0, bench.reserved()), (block, segment), "{requested}");
         }
+    }
+
+    #[test]
+    fn sizes_round_up_to_divisions_of_powers_of_two() {
+        let divisions =
+            |text: &str| TorchOptions::parse(&format!("roundup_power2_divisions:{text}")).unwrap().divisions;
+        // PyTorch's own example: 1200 lies between 1024 and 2048; of 1024, 1280, 1536 and 1792 it gets 1280.
+        let unit = 1 << 12;
+        for (bytes, expected) in [(1200, 1280), (1024, 1024), (1281, 1536), (1793, 2048)] {
+            assert_eq!(rounded(bytes * unit, &divisions("4")), Some(expected * unit), "{bytes}");
+        }
+        // Up to 512 bytes a division nothing changes.
+        assert_eq!(rounded(2000, &divisions("4")), Some(2048));
+        assert_eq!(rounded(2049, &divisions("4")), Some(2560));
+        let list = divisions("[1:4,2:2,>:1]");
+        assert_eq!(rounded(5 * MIB / 4 + 1, &list), Some(3 * MIB / 2));
+        assert_eq!(rounded(9 * MIB / 4, &list), Some(3 * MIB));
+        assert_eq!(rounded(9 * MIB / 2 + 1, &list), Some(9 * MIB / 2 + 512));
+        for bytes in [0, 1, 511, 512, u64::MAX / 2] {
+            assert_eq!(rounded(bytes, &[0; 16]), bytes.max(1).checked_next_multiple_of(512));
+        }
+        assert_eq!(rounded(u64::MAX, &[2; 16]), None);
+        assert_eq!(rounded(5 * MIB, &[63; 16]), Some(5 * MIB), "finer than 512 bytes is 512 bytes");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What TensorFlow would need for a step, as a request and as a report.
 
 use super::{MomentReport, by_role};
-use crate::{Bytes, JobError, JobRequest, Note, OpenedJob, RequestError};
+use crate::{Bytes, Job, JobError, JobRequest, Note, OpenedJob, RequestError};
 use plimsoll_model::Mode as Lowering;
-use plimsoll_tensorflow::{Device, Mode, Precision, Prediction, Setup, predict};
+use plimsoll_tensorflow::{Device, Mode, Needs, Precision, Prediction, Recipe, Setup, predict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -56,7 +56,11 @@ pub struct PredictionReport {
     pub smallest_limit_bytes: Option<Bytes>,
     /// What lies outside of the limit and was not measured, by name.
     pub allowances_not_measured: BTreeMap<String, Bytes>,
-    /// The limit and what lies outside of it.
+    /// What a recipe keeps in hand above the limit, because predictions may be too low.
+    pub in_hand_bytes: Option<Bytes>,
+    /// Input that waits in the same pool.
+    pub waiting_bytes: Option<Bytes>,
+    /// All of it: the limit, what is kept in hand, what waits and what lies outside.
     pub needed_bytes: Option<Bytes>,
     /// What may be used, where that was given.
     pub budget_bytes: Option<Bytes>,
@@ -99,20 +103,12 @@ impl PredictRequest {
     pub fn run(&self) -> Result<PredictionReport, RequestError> {
         let OpenedJob { job, notes, .. } = self.job.open()?;
         let graph = job.model.lower(job.batch, Lowering::Training).map_err(JobError::from)?;
-        let setup = Setup {
-            loss: job.only_loss()?,
-            optimizer: job.optimizer,
-            mode: self.mode,
-            precision: self.precision,
-            accumulate: self.accumulate,
-            device: self.device,
-        };
+        let setup = self.setup(&job)?;
         let prediction = predict(&graph, &setup);
         let prepared = job.prepare()?;
-        let growth = self.growth.unwrap_or(self.device == Device::Cpu);
-        let limit = prediction.smallest_limit(growth);
-        let allowances: Bytes = prediction.allowances.iter().map(|(_, bytes)| *bytes).sum();
-        let needed = limit.map(|limit| limit + allowances);
+        let growth = self.grows();
+        let needs = self.recipe(&job)?.needs_of(&job.model, &prediction);
+        let needed = needs.as_ref().map(Needs::total);
         Ok(PredictionReport {
             headline: prepared.headline(),
             model: job.model.name.clone(),
@@ -125,8 +121,10 @@ impl PredictRequest {
             accumulate: self.accumulate,
             live_peak_bytes: prediction.live_peak(),
             reported_peak_bytes: prediction.reported_peak(growth),
-            smallest_limit_bytes: limit,
+            smallest_limit_bytes: needs.as_ref().map(|needs| needs.limit),
             allowances_not_measured: allowed_for(&prediction),
+            in_hand_bytes: needs.as_ref().map(|needs| needs.pool() - needs.limit - needs.waiting),
+            waiting_bytes: needs.as_ref().map(|needs| needs.waiting),
             needed_bytes: needed,
             budget_bytes: self.memory,
             fits: self.memory.map(|memory| needed.is_some_and(|needed| needed <= memory)),
@@ -137,6 +135,28 @@ impl PredictRequest {
             timeline: timeline(&prediction),
             notes,
         })
+    }
+
+    /// The training as it is asked for: a step has the job's batch, and so many steps make an update.
+    pub fn recipe(&self, job: &Job) -> Result<Recipe, RequestError> {
+        let setup = self.setup(job)?;
+        let batch = job.batch.saturating_mul(setup.accumulate.max(1) as usize);
+        Ok(Recipe { batch, setup, growth: self.grows() })
+    }
+
+    fn setup(&self, job: &Job) -> Result<Setup, RequestError> {
+        Ok(Setup {
+            loss: job.only_loss()?,
+            optimizer: job.optimizer,
+            mode: self.mode,
+            precision: self.precision,
+            accumulate: self.accumulate,
+            device: self.device,
+        })
+    }
+
+    fn grows(&self) -> bool {
+        self.growth.unwrap_or(self.device == Device::Cpu)
     }
 }
 

@@ -17,8 +17,21 @@ pub struct ReplayReport {
     pub shortened: bool,
     /// What allocators may take, where that was given.
     pub limit_bytes: Option<Bytes>,
+    /// What the recording says of its own allocator.
+    pub as_recorded: Option<RecordedRow>,
     /// A row for each allocator.
     pub allocators: Vec<ReplayRow>,
+}
+
+/// What a recording says of its own allocator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordedRow {
+    /// The most bytes in live blocks.
+    pub peak_in_use_bytes: Bytes,
+    /// The most bytes in regions, where they are recorded.
+    pub peak_reserved_bytes: Option<Bytes>,
+    /// How many blocks were live when the recording began.
+    pub blocks_before: usize,
 }
 
 /// What a trace costs under one allocator.
@@ -61,6 +74,11 @@ impl ReplayReport {
             events: comparison.events,
             shortened: happened(trace) > trace.events.len() as u64,
             limit_bytes: limit,
+            as_recorded: comparison.recorded.as_ref().map(|recorded| RecordedRow {
+                peak_in_use_bytes: recorded.peak_in_use,
+                peak_reserved_bytes: recorded.peak_reserved,
+                blocks_before: recorded.blocks_before,
+            }),
             allocators: comparison.rows.iter().map(|one| row(one, trace)).collect(),
         }
     }

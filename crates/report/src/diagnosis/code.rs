@@ -1,6 +1,6 @@
 //! What to write for each remedy, in the framework that printed the report.
 
-use plimsoll_import::oomlog::Source;
+use plimsoll_import::oomlog::{Killer, Source};
 use plimsoll_trace::Bytes;
 use std::fmt;
 
@@ -119,6 +119,48 @@ pub(crate) fn others(source: Source) -> String {
     }
 }
 
+pub(crate) fn growth(source: Source) -> String {
+    match source {
+        Source::PyTorch => "torch.cuda.set_per_process_memory_fraction(0.5)  # in each process".to_string(),
+        _ => "# before the first op:\nfor gpu in tf.config.list_physical_devices(\"GPU\"):\n    tf.config.experimental.set_memory_growth(gpu, True)"
+            .to_string(),
+    }
+}
+
+pub(crate) fn batches_from_host() -> String {
+    "with tf.device(\"CPU:0\"):\n    data = tf.data.Dataset.from_tensor_slices((x, y))\n\
+     model.fit(data.shuffle(1000).batch(32).prefetch(1))"
+        .to_string()
+}
+
+pub(crate) fn kernel_log() -> String {
+    "dmesg -T | grep -i -A2 \"killed process\"      # or: journalctl -k\n\
+     kubectl describe pod POD | grep -A3 \"Last State\"\n\
+     sacct -j JOB -o JobID,State,MaxRSS,ReqMem"
+        .to_string()
+}
+
+pub(crate) fn host_limit(by: Killer, limit: Option<u64>) -> String {
+    let twice =
+        limit.map_or("SIZE".to_string(), |limit| limit.saturating_mul(2).div_ceil(1 << 30).to_string());
+    let docker = format!("docker run -m {twice}g ...");
+    let kubernetes = format!("resources: {{limits: {{memory: {twice}Gi}}}}");
+    let slurm = format!("SBATCH_MEM_PER_NODE={twice}G sbatch job.sh");
+    match by {
+        Killer::Slurm => slurm,
+        Killer::Container | Killer::Cgroup => format!("{docker}\n{kubernetes}"),
+        Killer::Machine | Killer::Notebook => "free -h  # what there is, and what is taken".to_string(),
+        Killer::Unnamed => format!("{docker}\n{kubernetes}\n{slurm}"),
+    }
+}
+
+pub(crate) fn host_data() -> String {
+    "x = np.load(\"x.npy\", mmap_mode=\"r\")         # pages come and go with use\n\
+     data = data.shuffle(1000).batch(32).prefetch(1)  # no cache(), a bounded buffer\n\
+     loader = DataLoader(dataset, num_workers=2, prefetch_factor=2)"
+        .to_string()
+}
+
 pub(crate) fn leak(source: Source) -> String {
     match source {
         Source::PyTorch => "total += loss.item()  # not: total += loss".to_string(),
@@ -126,9 +168,20 @@ pub(crate) fn leak(source: Source) -> String {
     }
 }
 
+pub(crate) fn leaner(source: Source) -> String {
+    match source {
+        Source::PyTorch => {
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)  # one slot a weight; Adam has two".to_string()
+        }
+        _ => "optimizer = keras.optimizers.SGD(0.01, momentum=0.9)  # one slot a weight; Adam has two".to_string(),
+    }
+}
+
 pub(crate) fn weights(source: Source) -> String {
     match source {
         Source::PyTorch => "state = torch.load(path, map_location=\"cpu\", mmap=True)\nmodel.load_state_dict(state, assign=True)".to_string(),
-        _ => "with tf.device(\"CPU:0\"):\n    model = build_model()".to_string(),
+        _ => "with tf.device(\"CPU:0\"):\n    weights = build_model(initializer=\"glorot_uniform\").get_weights()\n\
+             model = build_model(initializer=\"zeros\")  # build_model is yours\nmodel.set_weights(weights)"
+            .to_string(),
     }
 }

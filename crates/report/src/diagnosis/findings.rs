@@ -22,6 +22,8 @@ pub enum Reason {
     Others,
     /// Building the weights needs temporaries.
     Weights,
+    /// What the optimizer remembers of each weight is being built.
+    Slots,
     /// More and more is in use.
     Leak,
     /// The optimizer needs temporaries.
@@ -30,6 +32,10 @@ pub enum Reason {
     OverBudget,
     /// The operating system had no more.
     System,
+    /// A copy to the device found no room there.
+    Copy,
+    /// The whole process was ended for its memory, or so it seems.
+    Killed,
     /// The report does not say enough.
     Unclear,
 }
@@ -59,10 +65,13 @@ impl Reason {
             Self::RegionTails => "regions that grew one by one",
             Self::Others => "the limit or another process",
             Self::Weights => "building the weights",
+            Self::Slots => "building the optimizer's state",
             Self::Leak => "a leak",
             Self::Optimizer => "the optimizer's temporaries",
             Self::OverBudget => "a budget below every plan",
             Self::System => "the operating system",
+            Self::Copy => "a copy to the device",
+            Self::Killed => "the process was ended",
             Self::Unclear => "unclear",
         }
     }
@@ -76,10 +85,13 @@ impl Reason {
             Self::RegionTails => "region_tails",
             Self::Others => "limit_or_another_process",
             Self::Weights => "weights_building",
+            Self::Slots => "optimizer_state_building",
             Self::Leak => "leak",
             Self::Optimizer => "optimizer_temporaries",
             Self::OverBudget => "over_budget",
             Self::System => "system",
+            Self::Copy => "copy_to_device",
+            Self::Killed => "killed",
             Self::Unclear => "unclear",
         }
     }
@@ -98,6 +110,7 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, growth: Option<Rise>) -> Vec<
         pool::others(dump, balance),
         activity::leak(dump, balance, growth),
         activity::weights(dump),
+        activity::slots(dump),
         activity::optimizer(dump),
     ];
     let mut findings: Vec<Finding> = found.into_iter().flatten().collect();
@@ -108,7 +121,8 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, growth: Option<Rise>) -> Vec<
 /// The finding that explains a report best.
 pub(crate) fn reason(kind: Kind, findings: &[Finding], balance: &Balance) -> Reason {
     use Reason::{
-        Leak, Optimizer, Others, OverBudget, Pieces, RegionTails, Surplus, System, TooBig, Weights,
+        Copy, Killed, Leak, Optimizer, Others, OverBudget, Pieces, RegionTails, Slots, Surplus, System,
+        TooBig, Weights,
     };
     let has = |reason: Reason, decisive: bool| {
         findings.iter().any(|finding| finding.reason == reason && (finding.decisive || !decisive))
@@ -123,11 +137,14 @@ pub(crate) fn reason(kind: Kind, findings: &[Finding], balance: &Balance) -> Rea
         _ => first(&[
             (OverBudget, true),
             (System, true),
+            (Killed, false),
+            (Copy, true),
             (Leak, true),
             (Surplus, true),
             (Others, true),
             (Leak, false),
             (Weights, false),
+            (Slots, false),
             (Optimizer, false),
             (TooBig, false),
         ]),

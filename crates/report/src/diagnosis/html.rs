@@ -1,9 +1,10 @@
 //! Diagnoses as one HTML file that needs nothing else: the answer, the map of the pool, the evidence.
 
 use super::Diagnosis;
+use super::step::PLANNED_STEP;
 use crate::size;
 use crate::style::{document, escape};
-use plimsoll_import::oomlog::{Chunk, Dump, Region};
+use plimsoll_import::oomlog::{Chunk, Dump, RefusedBy, Region};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -54,6 +55,9 @@ fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
     put(page, "</ul>\n<h3>What would help</h3>\n".to_string());
     for remedy in &diagnosis.remedies {
         let verdict = match remedy.enough {
+            Some(true) if dump.refused_by == RefusedBy::Pool && remedy.key != PLANNED_STEP => {
+                "<em class=\"enough\">enough for this request</em>"
+            }
             Some(true) => "<em class=\"enough\">enough</em>",
             Some(false) => "<em>not enough</em>",
             None => "<em>may help</em>",

@@ -1,18 +1,27 @@
-//! Refusals that are not about the state of a pool: a budget below every plan that was found, and an operating system
-//! that had no more.
+//! Refusals that are not about the state of a pool: a budget below every plan that was found, an operating system or a
+//! driver that had no more, and processes that were ended.
 
 use super::code::{Ask, Code};
 use super::findings::{Finding, Reason};
 use super::remedies::Remedy;
+use super::{driver, ended};
 use crate::size::print;
-use plimsoll_import::oomlog::{Dump, Figure, RefusedBy};
+use plimsoll_import::oomlog::{Dump, Figure, Killed, Killer, RefusedBy, Source};
 use plimsoll_trace::Bytes;
 
 /// What a refusal is about; nothing where a pool refused.
 pub(crate) fn finding(dump: &Dump) -> Option<Finding> {
-    let request = dump.request?.bytes;
+    let request = dump.request.map_or(0, |request| request.bytes);
     let (reason, bytes, text) = match &dump.refused_by {
         RefusedBy::Pool => return None,
+        RefusedBy::Driver(said) => return Some(driver::refused(dump, said)),
+        RefusedBy::Copy => return Some(driver::copied(dump)),
+        RefusedBy::Killed(killed) => return Some(ended::finding(dump, killed)),
+        RefusedBy::System(said) if dump.source == Source::Host => (
+            Reason::System,
+            request,
+            format!("the host had no memory left for the program, which said: {said}"),
+        ),
         RefusedBy::System(said) => (
             Reason::System,
             request,
@@ -27,9 +36,47 @@ pub(crate) fn finding(dump: &Dump) -> Option<Finding> {
     Some(Finding { reason, bytes, decisive: true, text, window: None })
 }
 
-/// What happened, in a line; nothing where a pool refused.
+/// What happened, in a line; nothing where a pool or the operating system refused a request.
 pub(crate) fn happened(dump: &Dump) -> Option<String> {
-    let RefusedBy::Budget { .. } = dump.refused_by else { return None };
+    match &dump.refused_by {
+        RefusedBy::Pool | RefusedBy::System(_) => None,
+        RefusedBy::Driver(_) => Some(driver::happened(dump, false)),
+        RefusedBy::Copy => Some(driver::happened(dump, true)),
+        RefusedBy::Killed(killed) => Some(ended::happened(dump, killed)),
+        RefusedBy::Budget { .. } => over_budget(dump),
+    }
+}
+
+/// Why, in a line, where it is not about the state of a pool.
+pub(crate) fn why(dump: &Dump, findings: &[Finding]) -> Option<String> {
+    let found = matches!(dump.refused_by, RefusedBy::Killed(_) | RefusedBy::Driver(_) | RefusedBy::Copy);
+    let text = findings.first().filter(|_| found)?.text.clone();
+    let mut letters = text.chars();
+    let first: String = letters.next()?.to_uppercase().collect();
+    Some(format!("{first}{}.", letters.as_str()))
+}
+
+/// What would help against a refusal.
+pub(crate) fn remedies(dump: &Dump) -> Vec<Remedy> {
+    match &dump.refused_by {
+        RefusedBy::Pool => Vec::new(),
+        RefusedBy::Driver(_) => driver::remedies(dump, false),
+        RefusedBy::Copy => driver::remedies(dump, true),
+        RefusedBy::Killed(killed) => ended::remedies(dump, killed),
+        RefusedBy::System(_) if dump.source == Source::Host => ended::remedies(dump, &named_nobody()),
+        RefusedBy::System(_) => vec![smaller_limit()],
+        RefusedBy::Budget { least, .. } => {
+            higher_budget(dump).into_iter().chain([less_a_step(dump, least)]).collect()
+        }
+    }
+}
+
+/// A host that had no memory has ended nobody.
+fn named_nobody() -> Killed {
+    Killed { by: Killer::Machine, ..Killed::default() }
+}
+
+fn over_budget(dump: &Dump) -> Option<String> {
     let (request, budget) = (dump.request?.bytes, dump.limit?.bytes);
     let more = print(request.saturating_sub(budget));
     let most = dump.op.as_ref().map_or(String::new(), |op| format!("; most is live during {op}"));
@@ -38,17 +85,6 @@ pub(crate) fn happened(dump: &Dump) -> Option<String> {
         print(request),
         print(budget)
     ))
-}
-
-/// What would help against a refusal.
-pub(crate) fn remedies(dump: &Dump) -> Vec<Remedy> {
-    match &dump.refused_by {
-        RefusedBy::Pool => Vec::new(),
-        RefusedBy::System(_) => vec![smaller_limit()],
-        RefusedBy::Budget { least, .. } => {
-            higher_budget(dump).into_iter().chain([less_a_step(dump, least)]).collect()
-        }
-    }
 }
 
 fn floor_text(budget: u64, floor: &Figure) -> String {

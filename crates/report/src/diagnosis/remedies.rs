@@ -1,5 +1,6 @@
 //! What would help, each with the figure that says whether it is enough.
 
+use super::building::{self, Building};
 use super::code::{self, Ask, Code};
 use super::findings::{Finding, Reason};
 use super::surplus::surplus;
@@ -30,17 +31,19 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, findings: &[Finding], reason:
     if dump.refused_by != RefusedBy::Pool {
         return refusals::remedies(dump);
     }
+    let building = Building::of(findings);
     let found = [
+        building.and_then(|building| building::elsewhere(dump, building)),
+        building.and_then(|building| building::lighter(dump, building)),
         others(dump, findings),
         leak(dump, reason),
         one_region(dump, balance),
         own_pages(dump, balance),
         splitting(dump, balance),
-        planned(dump, balance),
-        less(balance, dump),
-        smaller_batch(dump, balance, reason),
-        higher_limit(dump, balance),
-        weights(dump, reason, findings),
+        planned(dump, balance, building),
+        less(balance, dump).filter(|_| building.is_none()),
+        smaller_batch(dump, balance, reason).filter(|_| building.is_none()),
+        higher_limit(dump, balance, building),
         compaction(balance),
     ];
     let mut remedies: Vec<Remedy> = found.into_iter().flatten().collect();
@@ -56,7 +59,7 @@ pub(crate) fn find(dump: &Dump, balance: &Balance, findings: &[Finding], reason:
 fn by_block(key: &'static str, title: &str, request: u64, block: u64, why: String, code: String) -> Remedy {
     let enough = block >= request;
     let verdict = match enough {
-        true => format!("enough, {} to spare", print(block - request)),
+        true => format!("enough for this request, {} to spare", print(block - request)),
         false => format!("not enough, {} short", print(request - block)),
     };
     let text = format!("{why}: {} in one block, {verdict}", print(block));
@@ -154,14 +157,19 @@ fn splitting(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     })
 }
 
-/// A plan needs what is live, without gaps and surplus.
-fn planned(dump: &Dump, balance: &Balance) -> Option<Remedy> {
+/// A plan needs what is live, without gaps and surplus. That is a sentence about the moment of the report: what comes
+/// after it is not there, so the rest of a step is never promised.
+fn planned(dump: &Dump, balance: &Balance, building: Option<Building>) -> Option<Remedy> {
     let live = dump.requested_in_use.or(dump.in_use)?.bytes;
     let (request, limit) = (balance.request?, available(dump, balance)?);
     let needed = live.saturating_add(request);
     let enough = needed <= limit;
+    let rest = match building {
+        Some(_) => "; no step has begun: gradients, the optimizer's state and activations are still to come",
+        None => "; whether the rest of the step fits is not in the report, only the model tells",
+    };
     let verdict = match enough {
-        true => format!("{} to spare", print(limit - needed)),
+        true => format!("{} to spare at this moment{rest}", print(limit - needed)),
         false => format!("{} too much, before a plan shares storage or recomputes", print(needed - limit)),
     };
     let text = format!(
@@ -175,7 +183,8 @@ fn planned(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     Some(Remedy {
         key: "planned_layout",
         title,
-        enough: Some(enough),
+        // While weights are built the request is the least of what is to come.
+        enough: Some(enough).filter(|enough| building.is_none() || !enough),
         largest_block: None,
         text,
         code: Code::Ask(Ask::Train { memory: Bytes(limit) }),
@@ -264,7 +273,7 @@ fn is_weight(shape: &[u64], op: Option<&str>) -> bool {
     }
 }
 
-fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {
+fn higher_limit(dump: &Dump, balance: &Balance, building: Option<Building>) -> Option<Remedy> {
     let (request, limit) = (balance.request?, dump.limit?.bytes);
     if dump.source == Source::PyTorch || dump.source == Source::Xla {
         return None;
@@ -272,9 +281,13 @@ fn higher_limit(dump: &Dump, balance: &Balance) -> Option<Remedy> {
     // A new region has to have room for the whole request.
     let more = request.saturating_sub(balance.unreserved);
     let text = format!(
-        "a limit of {} lets the pool reserve a region of {} beside what it has, as it lies here; another run may lie otherwise",
+        "a limit of {} lets the pool reserve a region of {} beside what it has, as it lies here; {}",
         print(limit.saturating_add(more)),
-        print(request)
+        print(request),
+        match building {
+            Some(_) => "the steps that follow need more",
+            None => "another run may lie otherwise",
+        }
     );
     let title = format!("a limit higher by {}", print(more));
     Some(Remedy {
@@ -312,23 +325,5 @@ fn leak(dump: &Dump, reason: Reason) -> Option<Remedy> {
         largest_block: None,
         text,
         code: code::leak(dump.source).into(),
-    })
-}
-
-fn weights(dump: &Dump, reason: Reason, findings: &[Finding]) -> Option<Remedy> {
-    let found = findings.iter().any(|finding| finding.reason == Reason::Weights);
-    if !found && reason != Reason::Weights {
-        return None;
-    }
-    let text =
-        "weights that are built on the host and then copied need no temporaries on the device".to_string();
-    let title = "build the weights on the host".to_string();
-    Some(Remedy {
-        key: "weights_on_host",
-        title,
-        enough: None,
-        largest_block: None,
-        text,
-        code: code::weights(dump.source).into(),
     })
 }

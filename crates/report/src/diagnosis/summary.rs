@@ -1,10 +1,12 @@
 //! Three lines that a tired person understands: what happened, why, what to do.
 
+use super::building::Building;
 use super::findings::{Finding, Reason};
 use super::remedies::Remedy;
+use super::step::PlannedStep;
 use super::{Balance, Kind, refusals};
 use crate::size::print;
-use plimsoll_import::oomlog::Dump;
+use plimsoll_import::oomlog::{Dump, RefusedBy};
 
 /// What happened, why, and what helps.
 pub(crate) fn lines(
@@ -16,7 +18,16 @@ pub(crate) fn lines(
     remedies: &[Remedy],
 ) -> [String; 3] {
     let happened = refusals::happened(dump).unwrap_or_else(|| happened(dump, balance));
-    [happened, why(dump, kind, reason, findings, balance), helps(remedies)]
+    let why = refusals::why(dump, findings).unwrap_or_else(|| why(dump, kind, reason, findings, balance));
+    [happened, why, helps(dump, remedies, Building::of(findings))]
+}
+
+/// The line about what helps, where the model that ran is known: its plan decides.
+pub(crate) fn decided(step: &PlannedStep, helps: &str) -> String {
+    match step.fits() {
+        true => format!("{} {helps}", step.sentence()),
+        false => format!("{} What would have met this request would not be enough.", step.sentence()),
+    }
 }
 
 fn happened(dump: &Dump, balance: &Balance) -> String {
@@ -65,7 +76,7 @@ fn why(dump: &Dump, kind: Kind, reason: Reason, findings: &[Finding], balance: &
     }
 }
 
-fn helps(remedies: &[Remedy]) -> String {
+fn helps(dump: &Dump, remedies: &[Remedy], building: Option<Building>) -> String {
     // Nobody can order a compaction; it is a yardstick.
     let remedies: Vec<&Remedy> = remedies.iter().filter(|remedy| remedy.key != "compaction").collect();
     let name = |remedy: &&Remedy| remedy.title.clone();
@@ -73,14 +84,20 @@ fn helps(remedies: &[Remedy]) -> String {
         remedies.iter().filter(|remedy| remedy.enough == Some(true)).take(3).map(name).collect();
     let may: Vec<String> =
         remedies.iter().filter(|remedy| remedy.enough.is_none()).take(2).map(name).collect();
-    match (enough.is_empty(), may.is_empty()) {
-        (false, true) => format!("Each of these would do: {}.", enough.join("; ")),
+    let met = if dump.refused_by == RefusedBy::Pool {
+        "Each of these would have met this request"
+    } else {
+        "Each of these would do"
+    };
+    let line = match (enough.is_empty(), may.is_empty()) {
+        (false, true) => format!("{met}: {}.", enough.join("; ")),
         (false, false) => {
-            format!("Each of these would do: {}; worth a try: {}.", enough.join("; "), may.join("; "))
+            format!("{met}: {}; worth a try: {}.", enough.join("; "), may.join("; "))
         }
         (true, false) => format!("Worth a try: {}.", may.join("; ")),
         (true, true) => {
             "What would help cannot be computed from this report; see what is missing below.".to_string()
         }
-    }
+    };
+    building.map_or(line.clone(), |building| format!("{} {line}", building.in_vain()))
 }

@@ -1,9 +1,10 @@
 //! A diagnosis for a terminal: three lines first, the evidence below, what would help last.
 
-use super::{Diagnosis, Remedy};
+use super::Diagnosis;
+use super::step::PLANNED_STEP;
 use crate::size;
 use crate::table::Table;
-use plimsoll_import::oomlog::{Chunk, Dump, Figure, Region};
+use plimsoll_import::oomlog::{Chunk, Dump, Figure, RefusedBy, Region};
 use plimsoll_trace::visible;
 
 /// How wide a region is drawn.
@@ -20,7 +21,7 @@ pub fn print(diagnosis: &Diagnosis) -> String {
         regions(dump),
         findings(diagnosis),
         holders(dump),
-        remedies(&diagnosis.remedies),
+        remedies(diagnosis),
         missing(dump),
     ];
     let sections: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
@@ -177,9 +178,12 @@ fn sizes_in_use(dump: &Dump) -> Vec<(u64, u64)> {
     counts.into_iter().collect()
 }
 
-fn remedies(remedies: &[Remedy]) -> String {
-    let sections = remedies.iter().map(|remedy| {
+fn remedies(diagnosed: &Diagnosis) -> String {
+    let sections = diagnosed.remedies.iter().map(|remedy| {
         let verdict = match remedy.enough {
+            Some(true) if diagnosed.dump.refused_by == RefusedBy::Pool && remedy.key != PLANNED_STEP => {
+                "enough for this request"
+            }
             Some(true) => "enough",
             Some(false) => "not enough",
             None => "may help",

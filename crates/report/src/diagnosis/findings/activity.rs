@@ -49,7 +49,8 @@ pub(super) fn weights(dump: &Dump) -> Option<Finding> {
     let twin = || dump.chunks().any(|chunk| chunk.in_use && chunk.bytes == request);
     let early =
         INITIALIZER_STEPS.contains(&op) && dump.allocations.is_some_and(|count| count < 1000) && twin();
-    if !named && !early && dump.activity != Some(Activity::Weights) {
+    let slots = dump.activity == Some(Activity::Slots);
+    if slots || !named && !early && dump.activity != Some(Activity::Weights) {
         return None;
     }
     let who = if op.is_empty() { "it".to_string() } else { format!("`{op}`") };
@@ -59,6 +60,28 @@ pub(super) fn weights(dump: &Dump) -> Option<Finding> {
     }
     text += "; an initializer holds one or two temporaries as large as the weight itself";
     Some(Finding { reason: Reason::Weights, bytes: request, decisive: false, text, window: None })
+}
+
+/// What fills a tensor with zeros.
+const ZEROS: [&str; 4] = ["Fill", "ZerosLike", "zeros", "zeros_like"];
+
+/// Slots are filled with zeros beside their weights, before the first step.
+pub(super) fn slots(dump: &Dump) -> Option<Finding> {
+    let op = dump.op.as_deref().unwrap_or_default();
+    let request = dump.request.map_or(0, |request| request.bytes);
+    let twins = dump.chunks().filter(|chunk| chunk.in_use && chunk.bytes == request).count();
+    let early = dump.allocations.is_some_and(|count| count < 5000);
+    let zeros = ZEROS.contains(&op) && early && twins > 0 && request >= 4096;
+    if !zeros && dump.activity != Some(Activity::Slots) {
+        return None;
+    }
+    let mut text =
+        "it asked while the optimizer's state was being built, one tensor after the other as large as a weight"
+            .to_string();
+    if twins > 0 {
+        text += &format!("; {twins} of just this size are there (the weight, and slots before this one)");
+    }
+    Some(Finding { reason: Reason::Slots, bytes: request, decisive: false, text, window: None })
 }
 
 /// What optimizers' ops are called.
@@ -81,6 +104,9 @@ pub(super) fn optimizer(dump: &Dump) -> Option<Finding> {
     let op = dump.op.as_deref().unwrap_or_default().to_ascii_lowercase();
     let named = OPTIMIZERS.iter().any(|name| op.contains(name));
     if !named && dump.activity != Some(Activity::Optimizer) {
+        return None;
+    }
+    if dump.activity == Some(Activity::Slots) {
         return None;
     }
     let request = dump.request?.bytes;

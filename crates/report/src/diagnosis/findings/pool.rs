@@ -143,6 +143,19 @@ pub(super) fn others(dump: &Dump, balance: &Balance) -> Option<Finding> {
         );
         return Some(Finding { reason: Reason::Others, bytes: request, decisive: true, text, window: None });
     }
+    if let Some(refused) = dump.driver_refused.filter(|refused| refused.bytes > 0 && dump.others.is_none()) {
+        let text = format!(
+            "the driver refused the pool a region of {}: what the device has is taken, by other processes or outside of the pool",
+            print(refused.bytes)
+        );
+        return Some(Finding {
+            reason: Reason::Others,
+            bytes: refused.bytes,
+            decisive: false,
+            text,
+            window: None,
+        });
+    }
     let held = dump.others?.bytes;
     let short = balance.short()?;
     let capacity = dump.capacity.or(dump.limit)?.bytes;
