@@ -9,11 +9,13 @@
 
 mod figures;
 mod of_trace;
+mod quiet;
 mod roles;
 mod texts;
 
 pub use figures::{Figures, Sum};
 pub use of_trace::ExhibitError;
+pub use quiet::{QUIET_SHARE, quiet};
 pub use roles::{ROLES, RoleLook, look};
 pub use texts::{TextId, Texts};
 
@@ -36,6 +38,8 @@ pub struct Exhibit {
     pub ticks: u32,
     /// The time at which each tick begins, ascending; empty where a tick is a unit of time.
     pub times: Vec<u32>,
+    /// How many units of time there are, where that is not the number of ticks.
+    pub length: Option<u32>,
     /// What runs during each tick, as far as it is known; may be shorter than the ticks.
     pub ops: Vec<Doing>,
     /// Everything that takes memory, in the order in which it begins.
@@ -128,6 +132,11 @@ impl Exhibit {
     /// The time at which a tick begins.
     pub fn time(&self, tick: u32) -> u32 {
         self.times.get(tick as usize).copied().unwrap_or(tick)
+    }
+
+    /// How many units of time there are.
+    pub fn length(&self) -> u32 {
+        self.length.unwrap_or(self.ticks)
     }
 
     /// What runs during a tick, in words; nothing where it is not known.

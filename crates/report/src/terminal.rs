@@ -61,7 +61,7 @@ struct Drawing<'a> {
 impl Drawing<'_> {
     fn sections(&self) -> Vec<String> {
         let exhibit = self.exhibit;
-        let count = exhibit.time(exhibit.ticks.saturating_sub(1)) + u32::from(exhibit.ticks > 0);
+        let count = exhibit.length();
         let unit = exhibit.clock.unit();
         let head = if exhibit.headline.is_empty() { &exhibit.name } else { &exhibit.headline };
         let mut sections = vec![visible::line(head).into_owned(), self.lines(), self.roles()];
@@ -98,6 +98,10 @@ impl Drawing<'_> {
         if let Some(limit) = exhibit.limit {
             let taken = taken(figures);
             let verdict = match taken <= limit {
+                // What is nearly all of the limit says less than how little is taken.
+                true if taken.0.saturating_mul(10) < limit.0 => {
+                    format!("{:.1} % of it taken", 100.0 * taken.0 as f64 / limit.0 as f64)
+                }
                 true => format!("headroom {}", limit.saturating_sub(taken)),
                 false => format!("{} too much", taken.saturating_sub(limit)),
             };
@@ -114,7 +118,7 @@ impl Drawing<'_> {
             crate::exhibit::ROLES.iter().position(|look| look.role == exhibit.texts.get(sum.text))
         };
         sums.sort_by_key(|sum| place(sum).unwrap_or(usize::MAX));
-        let mut table = Table::new(["live at the peak", "", ""]).right(1);
+        let mut table = Table::new(["most live at once", "", ""]).right(1);
         let mut painted = Vec::new();
         for sum in &sums {
             let role = exhibit.texts.get(sum.text);
@@ -146,10 +150,8 @@ impl Drawing<'_> {
             |sums: Vec<Sum>| sums.into_iter().filter(|sum| sum.text != TextId::default()).collect::<Vec<_>>();
         let by_layer = named(figures.at_floor_by(exhibit, |buffer| buffer.layer));
         match by_layer.is_empty() {
-            false => self.bars("largest layers at the peak", &by_layer),
-            true => {
-                self.bars("largest ops at the peak", &named(figures.at_floor_by(exhibit, |buffer| buffer.op)))
-            }
+            false => self.bars("largest layers then", &by_layer),
+            true => self.bars("largest ops then", &named(figures.at_floor_by(exhibit, |buffer| buffer.op))),
         }
     }
 
@@ -170,7 +172,7 @@ impl Drawing<'_> {
 
     fn values(&self) -> String {
         let Self { exhibit, figures, .. } = self;
-        let mut table = Table::new(["largest values at the peak", "role", "size", "live"]).right(2);
+        let mut table = Table::new(["largest values then", "role", "size", "live"]).right(2);
         for &index in figures.at_floor.iter().take(LISTED) {
             let buffer = &exhibit.buffers[index];
             let [value, role, op] =
@@ -218,7 +220,7 @@ mod tests {
         ] {
             assert!(told.contains(line) || line == "w  ", "no `{line}` in\n{told}");
         }
-        assert!(told.contains("a activations     3.00 KiB  ██████████████████████████████"), "{told}");
+        assert!(told.contains("a activations      3.00 KiB  ██████████████████████████████"), "{told}");
         assert!(told.contains("  4.00 KiB ▏"), "{told}");
         assert!(!told.contains('\u{1b}') && !told.contains("──"), "{told}");
     }

@@ -60,6 +60,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn what() -> impl Strategy<Value = What> {
     prop_oneof![
         any::<u64>().prop_map(|number| What::Step { number }),
+        Just(What::Evaluation),
         any::<u64>().prop_map(|nanoseconds| What::Clock { nanoseconds }),
         any::<(u64, u64)>()
             .prop_map(|(offset, bytes)| What::Region { offset: Offset(offset), bytes: Bytes(bytes) }),

@@ -13,6 +13,7 @@
 //! again 0 count 2
 //! region 0 bytes 2097152
 //! refused 4096 label 0
+//! evaluation
 //! ```
 //! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON. A mark
 //! stands where it happened among the events. A label of what is computed again ends in `again`; on a line of its own,
@@ -101,6 +102,7 @@ fn print_event(text: &mut String, event: &Event) {
 fn print_mark(text: &mut String, what: What) {
     let _ = match what {
         What::Step { number } => writeln!(text, "step {number}"),
+        What::Evaluation => writeln!(text, "evaluation"),
         What::Clock { nanoseconds } => writeln!(text, "clock {nanoseconds}"),
         What::Region { offset, bytes } => writeln!(text, "region {} bytes {}", offset.0, bytes.0),
         What::Refused { bytes, label } => writeln!(text, "refused {} label {}", bytes.0, label.0),
@@ -157,6 +159,7 @@ fn parse_mark(line: &str) -> Result<What, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         ["step", step] => Ok(What::Step { number: number(step)? }),
+        ["evaluation"] => Ok(What::Evaluation),
         ["clock", nanoseconds] => Ok(What::Clock { nanoseconds: number(nanoseconds)? }),
         ["region", offset, "bytes", bytes] => {
             Ok(What::Region { offset: Offset(number(offset)?), bytes: Bytes(number(bytes)?) })

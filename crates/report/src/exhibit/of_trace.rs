@@ -1,6 +1,7 @@
 //! A trace as an exhibit.
 
 mod beside;
+mod residents;
 mod space;
 
 use self::space::Space;
@@ -71,6 +72,8 @@ impl Exhibit {
         exhibit.ops = labels.ops(&exhibit);
         beside::add(&mut exhibit, trace, &ticks.list);
         exhibit.times = ticks.times;
+        exhibit.length = trace.events.last().map(|event| event.time().0.saturating_add(1));
+        residents::keep(&mut exhibit, trace);
         Ok(exhibit)
     }
 }
