@@ -7,7 +7,7 @@
 mod space;
 
 use crate::protobuf::WireError;
-use plimsoll_trace::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What, summarize};
+use plimsoll_trace::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 
@@ -89,24 +89,14 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// Why its figures are not TensorFlow's, in sentences.
+    /// What it does not say, in sentences.
     pub fn notes(&self) -> Vec<String> {
         let Some((_, events)) = self.allocators.first() else { return Vec::new() };
-        let mut notes = Vec::new();
-        let chunks = Bytes(events.iter().map(|event| event.in_use).max().unwrap_or(0));
-        let asked = summarize(&self.to_trace()).floor;
-        if chunks != asked {
-            notes.push(format!(
-                "TensorFlow counts whole chunks, at most {chunks} in use; these figures count what tensors asked for, at most {asked}"
-            ));
-        }
         let unknown = Bytes(unknown(events, &blocks_before(events)));
-        if unknown > Bytes::ZERO {
-            notes.push(format!(
-                "the profile begins in the middle: {unknown} were live throughout, it does not say where"
-            ));
-        }
-        notes
+        let note = format!(
+            "the profile begins in the middle: {unknown} were live throughout, it does not say where"
+        );
+        if unknown > Bytes::ZERO { vec![note] } else { Vec::new() }
     }
 
     /// What the busiest allocator did, in requested bytes. An event's time is its number; clocks are marks.
@@ -115,7 +105,7 @@ impl Profile {
         let before = blocks_before(events);
         let lowest = events.iter().map(|event| event.address).min().unwrap_or(0);
         let mut story = Story { lowest, ..Story::default() };
-        story.trace.about = about(name, &events[0]);
+        story.trace.about = about(name, events);
         story.nothing_known(events, &before);
         before.iter().for_each(|event| story.take(event));
         for event in events {
@@ -129,11 +119,13 @@ impl Profile {
     }
 }
 
-fn about(allocator: &str, first: &MemoryEvent) -> About {
+fn about(allocator: &str, events: &[MemoryEvent]) -> About {
+    let first = &events[0];
     let limit = first.in_use.saturating_add(first.available).saturating_add(first.reserved);
     let limit = Some(Bytes(limit)).filter(|limit| (1..ABSURD).contains(&limit.0));
     let (origin, allocator) = ("TensorFlow profile".to_string(), allocator.to_string());
-    About { origin, allocator, limit, ..About::default() }
+    let reported_peak = events.iter().map(|event| Bytes(event.in_use)).max().filter(|peak| peak.0 < ABSURD);
+    About { origin, allocator, limit, reported_peak, ..About::default() }
 }
 
 /// The frees of blocks that were live when the profile began.

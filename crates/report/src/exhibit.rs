@@ -15,7 +15,10 @@ mod texts;
 
 pub use figures::{Figures, Sum};
 pub use of_trace::ExhibitError;
+pub(crate) use of_trace::residents::falls_silent;
+pub(crate) use quiet::spans;
 pub use quiet::{QUIET_SHARE, quiet};
+pub(crate) use roles::ACROSS_STEPS;
 pub use roles::{ROLES, RoleLook, look};
 pub use texts::{TextId, Texts};
 
@@ -48,6 +51,8 @@ pub struct Exhibit {
     pub texts: Texts,
     /// What may be taken.
     pub limit: Option<Bytes>,
+    /// The most that was in use as another allocator counts, where that is more than the buffers tell.
+    pub reported: Option<Bytes>,
     /// What is reserved, from a tick on; empty where it is not known.
     pub reserved: Vec<(u32, Bytes)>,
     /// Points in time that somebody has named.

@@ -66,6 +66,8 @@ fn write_pages(folder: &Path) {
     write("quiet.html", page::print("Quiet", &[exhibit("quiet", &long_wait())]));
     let tiny = exhibit("tiny", &format!("{LABEL}0 take 0 at 0 bytes 65536 label 0\n0 free 0\n"));
     let huge = exhibit("huge", &format!("{LABEL}0 take 0 at 0 bytes 67108864 label 0\n0 free 0\n"));
+    let counted = Exhibit { reported: Some(Bytes(32 * MIB)), limit: Some(Bytes(64 << 30)), ..huge.clone() };
+    write("reported.html", page::print("Reported", &[counted]));
     write("scales.html", page::print("Scales", &[tiny, huge]));
     write("large.html", page::print("Large", &[exhibit("large", &large())]));
     let hostile = "<img src=x onerror=hacked=1>";
@@ -142,7 +144,7 @@ fn expected(exhibit: &Exhibit) -> serde_json::Value {
         "peak": figures.floor.to_string(),
         "layers by size": layers,
         "search": "con",
-        "again": "1 values, 3.00 MiB",
+        "again": "Recomputed (activation checkpointing): 1 value, 3.00 MiB",
     })
 }
 

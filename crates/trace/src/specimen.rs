@@ -20,8 +20,8 @@ pub fn any_trace() -> impl Strategy<Value = Trace> {
 
 fn about() -> impl Strategy<Value = About> {
     let size = || any::<Option<u64>>().prop_map(|size| size.map(Bytes));
-    (any::<String>(), any::<String>(), any::<String>(), any::<Option<u32>>(), size(), size(), size())
-        .prop_map(|(title, origin, allocator, batch, limit, floor, planned_peak)| About {
+    (any::<String>(), any::<String>(), any::<String>(), any::<Option<u32>>(), size(), size(), size(), size())
+        .prop_map(|(title, origin, allocator, batch, limit, floor, planned_peak, reported_peak)| About {
             title,
             origin,
             allocator,
@@ -29,6 +29,7 @@ fn about() -> impl Strategy<Value = About> {
             limit,
             floor,
             planned_peak,
+            reported_peak,
         })
 }
 

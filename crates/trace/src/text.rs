@@ -74,13 +74,18 @@ pub fn is_event(line: &str) -> bool {
 }
 
 fn print_about(text: &mut String, about: &About) {
-    let About { title, origin, allocator, batch, limit, floor, planned_peak } = about;
+    let About { title, origin, allocator, batch, limit, floor, planned_peak, reported_peak } = about;
     for (name, value) in [("title", title), ("origin", origin), ("allocator", allocator)] {
         if !value.is_empty() {
             let _ = writeln!(text, "{name} {}", quoted(value));
         }
     }
-    let sizes = [("limit", limit), ("floor", floor), ("planned_peak", planned_peak)];
+    let sizes = [
+        ("limit", limit),
+        ("floor", floor),
+        ("planned_peak", planned_peak),
+        ("reported_peak", reported_peak),
+    ];
     let sizes = sizes.map(|(name, size)| (name, size.map(|size| size.0)));
     for (name, number) in [("batch", batch.map(u64::from))].into_iter().chain(sizes) {
         if let Some(number) = number {
@@ -116,7 +121,8 @@ fn quoted(string: &str) -> String {
 
 fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let About { title, origin, allocator, batch, limit, floor, planned_peak } = &mut trace.about;
+    let About { title, origin, allocator, batch, limit, floor, planned_peak, reported_peak } =
+        &mut trace.about;
     let size = || number(rest).map(Bytes).map(Some);
     match word {
         "label" => {
@@ -132,6 +138,7 @@ fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
         "limit" => *limit = size()?,
         "floor" => *floor = size()?,
         "planned_peak" => *planned_peak = size()?,
+        "reported_peak" => *reported_peak = size()?,
         _ if is_event(line) => trace.events.push(parse_event(line)?),
         _ => trace.mark(parse_mark(line)?),
     }

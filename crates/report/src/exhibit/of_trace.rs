@@ -1,11 +1,11 @@
 //! A trace as an exhibit.
 
 mod beside;
-mod residents;
+pub(crate) mod residents;
 mod space;
 
 use self::space::Space;
-use super::{Buffer, Clock, Doing, Exhibit, Kept, LARGEST, TextId};
+use super::{ACROSS_STEPS, Buffer, Clock, Doing, Exhibit, Kept, LARGEST, TextId};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Time, Trace};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -146,8 +146,7 @@ impl Labels {
             (names.map(|text| texts.add(text)), label.again)
         });
         let list = list.collect();
-        let resident = ["parameter", "statistic", "optimizer_state", "accumulator"];
-        let resident = resident.map(|role| texts.add(role)).into();
+        let resident = ACROSS_STEPS.map(|role| texts.add(role)).into();
         Self { list, resident, input: texts.add("input") }
     }
 

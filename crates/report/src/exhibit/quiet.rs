@@ -25,6 +25,33 @@ pub fn quiet(exhibit: &Exhibit, figures: &Figures) -> Vec<Range<u32>> {
     if quiet >= exhibit.ticks || quiet < exhibit.ticks / 3 { Vec::new() } else { stretches }
 }
 
+/// The ticks of each of at most `width` columns of a chart whose quiet stretches are narrow.
+pub(crate) fn spans(ticks: u32, quiet: &[Range<u32>], width: usize) -> Vec<Range<usize>> {
+    let width = width.min(ticks as usize);
+    let still: u32 = quiet.iter().map(|stretch| stretch.end - stretch.start).sum();
+    let moving = f64::from(ticks - still.min(ticks));
+    let narrow = (QUIET_SHARE / (1.0 - QUIET_SHARE) * moving / f64::from(still.max(1))).min(1.0);
+    // Where each tick begins, as a part of the whole.
+    let mut place = 0.0;
+    let mut stretches = quiet.iter().peekable();
+    let mut begins: Vec<f64> = Vec::with_capacity(ticks as usize);
+    for tick in 0..ticks {
+        while stretches.next_if(|stretch| stretch.end <= tick).is_some() {}
+        begins.push(place);
+        place += if stretches.peek().is_some_and(|stretch| stretch.contains(&tick)) { narrow } else { 1.0 };
+    }
+    let first = |column: usize| {
+        let wanted = place * column as f64 / width as f64;
+        begins.partition_point(|begin| *begin < wanted - 1e-9)
+    };
+    // Where a tick is wider than a column, each column in it shows it.
+    (0..width)
+        .map(|column| first(column).min(ticks as usize - 1))
+        .zip(1..)
+        .map(|(start, next)| start..first(next).max(start + 1))
+        .collect()
+}
+
 /// Stretches of more than `long` ticks whose values differ by at most `tolerance`, from the left.
 fn flat(values: &[Bytes], tolerance: Bytes, long: u32) -> Vec<Range<u32>> {
     let mut stretches = Vec::new();
@@ -80,7 +107,19 @@ mod tests {
 
     #[test]
     fn a_long_wait_is_found_from_end_to_end() {
-        assert_eq!(stretches(Clock::Events, &long_wait()), [20..920]);
+        assert_eq!(stretches(Clock::Events, &long_wait()), std::slice::from_ref(&(20..920)));
+    }
+
+    #[test]
+    fn columns_are_spent_on_what_moves() {
+        let quiet = 20..920;
+        let spans = spans(1000, std::slice::from_ref(&quiet), 50);
+        assert_eq!((spans.len(), spans[0].start, spans[49].end), (50, 0, 1000));
+        assert!(spans.windows(2).all(|pair| pair[0].end >= pair[1].start), "{spans:?}");
+        let before = spans.iter().filter(|span| span.end <= 920).count();
+        assert!((10..18).contains(&before), "a tenth for the wait, a fifth of the rest before it: {before}");
+        assert_eq!(super::spans(10, &[], 4), [0..3, 3..5, 5..8, 8..10]);
+        assert_eq!(super::spans(0, &[], 4), []);
     }
 
     #[test]

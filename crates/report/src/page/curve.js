@@ -221,6 +221,7 @@ function drawLines(panel, frame) {
     clipped(frame, () => drawReserved(panel, frame));
     labels.push({ y: frame.y(reserved), text: "reserved " + size(reserved) });
   }
+  if (raw.reported !== null) level(raw.reported, page.colours.soft, [7, 4], "peak in use");
   level(raw.floor, page.colours.ink, [2, 3], "floor");
   // Lines that lie on each other share a label; one that would lie over the next above it goes below its line.
   const joined = [];

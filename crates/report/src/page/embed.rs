@@ -25,6 +25,7 @@ pub(super) fn exhibit(exhibit: &Exhibit) -> Value {
         "unit": exhibit.clock.unit(),
         "ticks": exhibit.ticks,
         "peak": figures.peak,
+        "reported": exhibit.reported,
         "floor": figures.floor,
         "floorTick": figures.floor_tick,
         "length": exhibit.length(),

@@ -13,7 +13,9 @@ function makePanel(raw, number) {
   panel.legend = element("ul", "legend");
   panel.root.append(element("h3", "", "Memory over time"), panel.legend);
   panel.curve = addChart(panel, "curve");
-  panel.root.append(element("h3", "", "Unused below the highest live byte"));
+  // A recording that begins in the middle does not know who else lies there.
+  const gaps = raw.reported === null ? "Unused below the highest live byte" : "Unused or unknown below the highest live byte";
+  panel.root.append(element("h3", "", gaps));
   panel.gaps = addChart(panel, "gaps");
   panel.root.append(element("h3", "", "Layout: space against time"));
   panel.layout = addChart(panel, "layout");
@@ -42,9 +44,15 @@ function figuresOf(exhibit) {
     group.append(element("dt", "", name), value);
     list.append(group);
   };
-  add("peak", size(raw.peak), count(raw.peak) + " bytes");
-  add("floor", size(raw.floor), "most live at once");
-  add("fragmentation", size(raw.peak - raw.floor), percent(raw.peak - raw.floor, raw.peak) + " of the peak");
+  if (raw.reported === null) {
+    add("peak", size(raw.peak), count(raw.peak) + " bytes");
+    add("floor", size(raw.floor), "most live at once");
+    add("fragmentation", size(raw.peak - raw.floor), percent(raw.peak - raw.floor, raw.peak) + " of the peak");
+  } else {
+    add("peak in use", size(raw.reported), "as its allocator counts: whole chunks");
+    add("floor", size(raw.floor), "most asked for at once");
+    add("addresses", size(raw.peak), "from the lowest to the highest seen");
+  }
   if (exhibit.reserved > 0 && exhibit.reserved !== raw.peak) add("reserved", size(exhibit.reserved), "at most");
   if (raw.limit !== null) add("limit", size(raw.limit), headroomOf(exhibit));
   add("buffers", count(raw.buffers.start.count), "over " + count(raw.length) + " " + raw.unit);
@@ -52,8 +60,9 @@ function figuresOf(exhibit) {
 }
 
 // What a limit leaves; where that is nearly all of it, how little is taken says more.
-function headroomOf({ raw, reserved }) {
-  const taken = Math.max(raw.peak, reserved);
+function headroomOf(exhibit) {
+  const { raw } = exhibit;
+  const taken = takenBy({ exhibit });
   if (taken > raw.limit) return size(taken - raw.limit) + " too much";
   return 10 * taken < raw.limit ? percent(taken, raw.limit) + " of it taken" : "headroom " + size(raw.limit - taken);
 }
@@ -138,7 +147,7 @@ function hover(panel, kind, event, place) {
   }
   const lines = [[exhibit.raw.unit.slice(0, -1) + " " + count(exhibit.time(tick)) + " " + doingAt(exhibit, tick), true]];
   if (kind === "gaps") {
-    lines.push([size(exhibit.top()[tick] - exhibit.live()[tick]) + " unused below " + size(exhibit.top()[tick])]);
+    lines.push([size(exhibit.top()[tick] - exhibit.live()[tick]) + (exhibit.raw.reported === null ? " unused below " : " unused or unknown below ") + size(exhibit.top()[tick])]);
     return showTip(event, lines);
   }
   lines.push([size(exhibit.live()[tick]) + " live"]);
@@ -225,6 +234,7 @@ function fillLegend(panel) {
   const items = keys.map((key) => item("", key.colour, key.name));
   if (raw.limit !== null) items.push(item("dash", "var(--alarm)", "limit" + (raw.limit > panel.scale ? " (" + size(raw.limit) + ", above the chart)" : "")));
   items.push(item("dots", "var(--ink)", "floor"));
+  if (raw.reported !== null) items.push(item("dash", "var(--soft)", "peak in use"));
   if (reserved > 0) items.push(item("solid", "var(--ink)", "reserved"));
   if (panel.time.quiet.length > 0) items.push(item("dash", "var(--ink)", "little happens: drawn " + count(1 / panel.time.narrow) + " times narrower"));
   panel.legend.replaceChildren(...items);

@@ -53,7 +53,8 @@ function readColours() {
   page.colours = { ink: styleColour("--ink"), soft: styleColour("--soft"), paper: styleColour("--paper"), grid: styleColour("--grid"), alarm: styleColour("--alarm"), empty: styleColour("--raised") };
 }
 
-const takenBy = (panel) => Math.max(panel.exhibit.raw.peak, panel.exhibit.reserved);
+// What is reserved is taken, whoever uses it; addresses that others lie between are not.
+const takenBy = ({ exhibit }) => Math.max(exhibit.raw.reported ?? exhibit.raw.peak, exhibit.reserved);
 
 // One scale of bytes for all, or one for each.
 function setScales() {

@@ -91,7 +91,8 @@ function fillAgain(panel) {
   if (rows.length === 0) return;
   const { value, op } = exhibit.buffers();
   const total = rows.reduce((sum, row) => sum + row.bytes, 0);
-  panel.againTitle.textContent = "Computed again: " + count(rows.length) + " values, " + size(total);
+  const values = count(rows.length) + (rows.length === 1 ? " value, " : " values, ");
+  panel.againTitle.textContent = "Recomputed (activation checkpointing): " + values + size(total);
   const unit = exhibit.raw.unit;
   panel.againTable.replaceChildren(headOf([["value"], ["op"], ["bytes", "number"], ["not held for", "number"]]));
   fillRows(panel.againTable, rows, ({ buffer, gap, bytes }) => {
@@ -185,7 +186,6 @@ function fillComparison() {
   const [taken, floor, beyond, against] = ["taken at most", "floor", "beyond the floor", "against the first"];
   table.append(headOf([[""], [taken, "number"], ["", "bars"], [floor, "number"], [beyond, "number"], [against, "number"]]));
   const body = element("tbody");
-  // What is reserved is taken, whoever uses it.
   const most = Math.max(1, ...page.panels.map(takenBy));
   const first = takenBy(page.panels[0]);
   for (const panel of page.panels) {

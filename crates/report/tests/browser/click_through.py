@@ -269,6 +269,17 @@ def check_scales(browser, folder):
     reader.close()
 
 
+def check_reported(browser, folder):
+    """Where an allocator's own count is known, it is the peak that every figure goes by."""
+    reader = Reader(browser, folder / "reported.html")
+    figures = reader.text(".figures")
+    for piece in ("peak in use", "32.0 MiB", "addresses", "64.0 MiB", "64.0 GiB", "0.0 % of it taken"):
+        assert piece in figures, (piece, figures)
+    assert "fragmentation" not in figures, figures
+    assert "Unused or unknown" in reader.text(".panel") and "peak in use" in reader.text(".legend")
+    reader.close()
+
+
 def check_quiet(browser, folder):
     """A long wait is drawn narrow, the steps behind it have most of the room, and pointing still finds the right moment."""
     reader = Reader(browser, folder / "quiet.html")
@@ -393,7 +404,7 @@ def main():
         if path.is_file():
             open_one(browser, path)
         else:
-            for check in (check_small, check_pair, check_scales, check_quiet, check_large, check_odd, check_narrow, check_diagnosis):
+            for check in (check_small, check_pair, check_scales, check_reported, check_quiet, check_large, check_odd, check_narrow, check_diagnosis):
                 check(browser, path)
                 print("ok   ", check.__name__)
         browser.close()

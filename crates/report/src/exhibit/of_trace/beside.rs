@@ -16,6 +16,7 @@ pub(super) fn add(exhibit: &mut Exhibit, trace: &Trace, ticks: &[u32]) {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     exhibit.headline = parts.join(" · ");
     exhibit.limit = about.limit;
+    exhibit.reported = about.reported_peak.filter(|peak| peak.0 <= LARGEST);
     let tick = |after: usize| ticks.get(after).or(ticks.last()).copied().unwrap_or(0);
     let reserved = reserved(trace).into_iter().filter(|(_, bytes)| bytes.0 <= LARGEST);
     exhibit.reserved = reserved.map(|(after, bytes)| (tick(after), bytes)).collect();

@@ -37,7 +37,7 @@ fn is_resident(buffer: &Buffer) -> bool {
 }
 
 /// Whether nothing is live at some moment between two events.
-fn falls_silent(trace: &Trace) -> bool {
+pub(crate) fn falls_silent(trace: &Trace) -> bool {
     let mut live = 0usize;
     let Some((_, before_the_last)) = trace.events.split_last() else { return false };
     before_the_last.iter().any(|event| {
