@@ -3,20 +3,19 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::table::Table;
+use crate::terminal;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::ProfileCache;
 use plimsoll::calibrate::{Thoroughness, calibrate};
 use plimsoll::plan::Profile;
 use serde_json::{Value, json};
-use std::io::{Error, IsTerminal};
+use std::io::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// `plimsoll calibrate`
-///
-/// Runs small and large ops of every class for some seconds and keeps their prices in $XDG_CACHE_HOME/plimsoll or
-/// ~/.cache/plimsoll, one file a number of threads. Best done while nothing else runs.
 #[derive(Args)]
 pub struct Calibrate {
     /// Threads that kernels run on [default: all]
@@ -26,6 +25,9 @@ pub struct Calibrate {
     #[arg(long)]
     pub json: bool,
 }
+
+/// How often a line is printed where there is no bar.
+const BETWEEN_LINES: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
@@ -41,9 +43,14 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
     };
     cache.check_writable().map_err(unwritable)?;
     let bar = progress(threads);
+    let mut told = Instant::now();
     let measured = calibrate(threads, Thoroughness::default(), |done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
+        if bar.is_hidden() && told.elapsed() >= BETWEEN_LINES {
+            output::tell(format!("measured {done} of {all} ops"));
+            told = Instant::now();
+        }
     });
     bar.finish_and_clear();
     let profile = measured.map_err(|refused| Failure::problem(refused.to_string(), Some(refused.hint())))?;
@@ -56,11 +63,11 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
 
 /// A bar on a terminal, a line elsewhere.
 fn progress(threads: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !terminal::is_rewritable() {
         output::tell(format!("measuring with {threads} threads"));
         return ProgressBar::hidden();
     }
-    let style = ProgressStyle::with_template("measuring {bar:40} {pos}/{len} ops, {eta} left");
+    let style = ProgressStyle::with_template("measuring {wide_bar} {pos}/{len} ops, {eta} left");
     ProgressBar::new(0).with_style(style.expect("the template is right"))
 }
 

@@ -84,7 +84,7 @@ fn runs(runs: &[RunReport]) -> String {
 /// Where the host's figures come from.
 fn host(host: &HostReport, unassigned: Option<Bytes>) -> String {
     let size = |bytes: Option<Bytes>| bytes.map_or("unknown".to_string(), |bytes| bytes.to_string());
-    let mut table = Table::new(["host", "", ""]).right(1);
+    let mut table = Table::new(["host", "", ""]).right(1).list();
     let mut row =
         |what: &str, bytes: String, note: &str| table.row([what.to_string(), bytes, note.to_string()]);
     row("memory", size(host.total_bytes), "in all");

@@ -6,6 +6,7 @@ use crate::output::{self, Channel};
 use crate::size::size;
 use crate::step::optimizer;
 use crate::table::Table;
+use crate::terminal;
 use crate::wording;
 use clap::Args;
 use plimsoll::findings::{ChunkFindings, Findings, ModelFindings, Squeezed};
@@ -129,7 +130,10 @@ fn as_text(found: &Findings) -> String {
     let mut printed = Vec::new();
     for (number, diagnosis) in found.diagnoses.iter().enumerate().take(PRINTED) {
         let head = format!("── report {} of {all}, line {}\n", number + 1, diagnosis.dump.line);
-        printed.push(if count > 1 { head } else { String::new() } + &text::print(diagnosis));
+        printed.push(
+            if count > 1 { head } else { String::new() }
+                + &text::print_within(diagnosis, terminal::columns()),
+        );
         printed.extend(found.models.get(number).map(model_text));
     }
     if count > PRINTED {

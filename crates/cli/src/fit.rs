@@ -14,14 +14,13 @@ use plimsoll::graph::Role;
 use plimsoll::hint::Call;
 use plimsoll::reports::FitReport;
 use plimsoll::trace::visible;
+use plimsoll::train::Change;
 use plimsoll::train::lever::Home;
 use plimsoll::{Allowed, Bytes, FitRequest, Goal, Lever};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// `plimsoll fit`
-///
-/// Exit codes: 0 fits, 1 does not fit, 2 bad usage or input.
 #[derive(Args)]
 #[command(mut_arg("memory", |arg| arg.required(true)))]
 pub struct Fit {
@@ -34,8 +33,8 @@ pub struct Fit {
     /// With --maximize: how much slower a sample may be than as written, in percent [default: 35]
     #[arg(long, value_name = "PERCENT", requires = "maximize")]
     pub slowdown: Option<f64>,
-    /// Levers that change the numbers, as a list. Those that do not are used unasked: accumulate, too, where samples of
-    /// a batch do not see each other
+    /// What may be used though it changes the numbers, separated by commas. What does not is used unasked, and so is
+    /// accumulate where samples of a batch do not see each other
     #[arg(long, value_name = "LEVERS", value_delimiter = ',', value_parser = lever())]
     pub allow: Vec<Lever>,
     /// Who shall run the step instead of Plimsoll.
@@ -87,8 +86,13 @@ impl Fit {
 /// The levers that need permission, each with what it does and whose it is.
 fn lever() -> impl TypedValueParser<Value = Lever> {
     let described = |lever: Lever| {
-        let home = if lever.is_of(Home::Plimsoll) { "" } else { " (with --as tensorflow)" };
-        PossibleValue::new(lever.name()).help(format!("{}{home}", lever.facts().what))
+        let home = if lever.is_of(Home::Plimsoll) { "" } else { "; with --as tensorflow" };
+        let facts = lever.facts();
+        PossibleValue::new(lever.name()).help(format!(
+            "{} ({}{home})",
+            facts.what,
+            facts.also_called.join(", ")
+        ))
     };
     let names = PossibleValuesParser::new(Lever::to_be_allowed().map(described));
     names.map(|name| Lever::parse(&name).expect("the parser knows levers only"))
@@ -125,7 +129,16 @@ fn stages(report: &FitReport) -> String {
         true => "",
         false => "\n(times are a guess until `plimsoll calibrate` has measured this machine)",
     };
-    format!("{}{guess}", table.print())
+    format!("{}{}{guess}", table.print(), known_as(report))
+}
+
+/// What others call the lever that most people look for under another name, where it was used.
+fn known_as(report: &FitReport) -> String {
+    let recompute = Change::Recompute.to_string();
+    match report.levers.iter().any(|stage| stage.lever == recompute) {
+        true => format!("\n({recompute} is also called {})", Lever::Recompute.facts().also_called.join(", ")),
+        false => String::new(),
+    }
 }
 
 /// The roles that live across steps and those that live within one, with what they are called here.

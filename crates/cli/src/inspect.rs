@@ -8,7 +8,7 @@ use crate::foreign::{Foreign, Framework};
 use crate::output;
 use crate::step::Step;
 use crate::table::Table;
-use crate::{notes, wording};
+use crate::{notes, terminal, wording};
 use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::graph::Role;
@@ -117,7 +117,7 @@ fn role_name(role: Role) -> &'static str {
 
 fn curve(timeline: &[MomentReport]) -> String {
     let live: Vec<Bytes> = timeline.iter().map(|moment| moment.live_bytes).collect();
-    chart::curve(&live, 72, 8)
+    chart::curve(&live, terminal::chart_columns(), 8)
 }
 
 fn layer_table(mut layers: Vec<(&str, Bytes)>, top: usize) -> String {

@@ -19,13 +19,15 @@ mod replay;
 mod report;
 mod size;
 mod step;
+mod table;
+mod terminal;
 mod train;
 mod wording;
 mod zoo;
 
 use clap::{Error, Parser, Subcommand};
 use failure::Failure;
-use plimsoll::report::{chart, table};
+use plimsoll::report::chart;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -70,24 +72,45 @@ enum Command {
     /// Show where the memory of a training step goes: by role, by layer, over time
     Inspect(inspect::Inspect),
     /// Find the fastest training step that fits a number of bytes, and write it as a plan
+    ///
+    /// What computes the same is used unasked: another order of ops, results written over their inputs, weights updated
+    /// as soon as their gradient is there, values dropped and computed again (recompute; also called activation
+    /// checkpointing, gradient checkpointing or rematerialization), and micro-batches (gradient accumulation) where
+    /// samples of a batch do not see each other. What changes the numbers is used if --allow names it.
+    ///
+    /// Exit codes: 0 fits, 1 does not fit, 2 bad usage or input.
     Fit(fit::Fit),
     /// Replay a recorded trace through other allocators: what each needs, and where it runs out
     Replay(replay::Replay),
     /// Show plans, traces and models as one HTML page, or as text: memory over time, layout, who is live, layers; side
     /// by side
+    ///
+    /// The page is one file that needs no network. Logs of running out of memory make a page of their own, as
+    /// `diagnose -o` does.
+    ///
+    /// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
     Report(report::Report),
     /// Write a recorded trace for another tool (Perfetto, TensorBoard, a spreadsheet), or a plan as a script for
     /// TensorFlow
     Export(export::Export),
-    /// Find out why memory ran out, from the log: TensorFlow's, XLA's, PyTorch's or our own, and what would help
+    /// Find out why memory ran out (OOM), from the log: TensorFlow's, XLA's, PyTorch's or our own; and what would help
     Diagnose(diagnose::Diagnose),
     /// Train a model inside a memory budget
+    ///
+    /// With --memory the step is planned to fit: as far as it takes, values are dropped and computed again (activation
+    /// checkpointing, rematerialization) and the batch is cut into micro-batches (gradient accumulation). A budget that
+    /// cannot be met is refused before the first step, not by an OOM in the middle of the run.
+    ///
+    /// Exit codes: 0 trained, 1 does not fit or ran out of memory, 2 bad usage or input.
     Train(Box<train::Train>),
     /// Place the buffers of a layout problem in as little memory as possible, and draw them
     Place(place::Place),
-    /// Show the devices, their limits and what is free of them
+    /// Show the devices, their limits and how much of each is free
     Devices(devices::Devices),
     /// Measure how fast this machine runs each class of ops, once, so that times can be predicted
+    ///
+    /// Runs small and large ops of every class for some seconds and keeps their prices in $XDG_CACHE_HOME/plimsoll or
+    /// ~/.cache/plimsoll, one file a number of threads. Best done while nothing else runs.
     Calibrate(calibrate::Calibrate),
     /// List the models that can be named
     Zoo(zoo::Zoo),

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::size::{alignment, size};
 use crate::table::Table;
+use crate::terminal;
 use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::plan::place::csv::{self, Problem};
@@ -49,8 +50,7 @@ pub struct Place {
 
 /// The largest problem that is read: some millions of buffers.
 const LARGEST_PROBLEM: Bytes = Bytes::mib(256);
-/// The size of the picture, in characters.
-const WIDTH: usize = 72;
+/// The height of the picture, in characters.
 const HEIGHT: usize = 20;
 
 /// Runs the command.
@@ -71,7 +71,7 @@ pub fn run(arguments: &Place) -> Result<ExitCode, Failure> {
         true => output::document(&csv::print(&problem, &placement.offsets))?,
         false => output::report(arguments.json, &as_json(&problem, &placement, fits), || {
             let table = as_table(&placement, arguments.capacity);
-            format!("{table}\n\n{}", picture(&problem.intervals, &placement))
+            format!("{table}\n\n{}", picture(&problem.intervals, &placement, terminal::chart_columns()))
         })?,
     }
     Ok(ExitCode::from(u8::from(!fits)))
@@ -137,11 +137,11 @@ fn as_json(problem: &Problem, placement: &Placement, fits: bool) -> serde_json::
 }
 
 /// Space against time: time to the right, offsets upwards. A cell shows who is in its middle; `.` is free.
-fn picture(intervals: &[Interval], placement: &Placement) -> String {
+fn picture(intervals: &[Interval], placement: &Placement, width: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let from = intervals.iter().map(|interval| interval.live.start).min().unwrap_or(0);
     let steps = u128::from(intervals.iter().map(|interval| interval.live.end).max().unwrap_or(0) - from);
-    let (width, height) = (steps.min(WIDTH as u128), u128::from(placement.peak.0).min(HEIGHT as u128));
+    let (width, height) = (steps.min(width as u128), u128::from(placement.peak.0).min(HEIGHT as u128));
     let middle = |cell: u128, all: u128, cells: u128| ((2 * cell + 1) * all / (2 * cells)) as u64;
     // Those cells whose middle lies in a range.
     let cells = |start: u64, end: u64, all: u128, count: u128| {
@@ -172,7 +172,7 @@ mod tests {
     fn the_picture_shows_time_to_the_right_and_offsets_upwards() {
         let one = |from, until, bytes| Interval { live: from..until, bytes: Bytes(bytes) };
         let intervals = [one(10, 14, 2), one(10, 12, 1), one(13, 14, 1)];
-        let drawn = picture(&intervals, &place(&intervals));
+        let drawn = picture(&intervals, &place(&intervals), 72);
         let lines: Vec<&str> = drawn.lines().map(|line| &line[11..]).collect();
         assert_eq!(lines, ["|BB.C", "|AAAA", "|AAAA", "+----"]);
     }
@@ -181,8 +181,8 @@ mod tests {
     fn a_picture_of_many_buffers_has_its_size() {
         let one = |i: u32| Interval { live: i * 1000..i * 1000 + 40_000_000, bytes: Bytes(1 << 40) };
         let intervals: Vec<Interval> = (0..500).map(one).collect();
-        let drawn = picture(&intervals, &place(&intervals));
+        let drawn = picture(&intervals, &place(&intervals), 72);
         assert_eq!(drawn.lines().count(), HEIGHT + 1);
-        assert!(drawn.lines().all(|line| line.chars().count() == WIDTH + 12), "{drawn}");
+        assert!(drawn.lines().all(|line| line.chars().count() == 72 + 12), "{drawn}");
     }
 }

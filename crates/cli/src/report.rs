@@ -4,24 +4,19 @@ use crate::failure::Failure;
 use crate::recording::KINDS;
 use crate::size::size;
 use crate::step::optimizer;
-use crate::{notes, output, wording};
+use crate::{notes, output, terminal, wording};
 use clap::Args;
 use plimsoll::import::oomlog::Log;
 use plimsoll::report::diagnosis::{self, Diagnosis, html, text};
-use plimsoll::report::{Exhibit, json as figures, page, terminal};
+use plimsoll::report::terminal::print as text_of;
+use plimsoll::report::{Exhibit, json as figures, page};
 use plimsoll::train::Optimizer;
 use plimsoll::{Bytes, ShowError, ShowRequest, Shown};
 use serde_json::json;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `plimsoll report`
-///
-/// The page is one file that needs no network. Logs of running out of memory make a page of their own, as `diagnose -o`
-/// does.
-///
-/// Exit codes: 0 shown, 1 a model does not fit --memory, 2 bad usage or input.
 #[derive(Args)]
 pub struct Report {
     /// What to show, side by side: a trace (what `plimsoll train --trace` writes, a log of TensorFlow's allocator, a
@@ -54,7 +49,8 @@ pub struct Report {
     /// Samples in a step of a model
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub batch: usize,
-    /// The most memory a model may take; more than it needs as written is saved by computing values again
+    /// The most memory a model may take: where it needs more as written, values are dropped and computed again
+    /// (activation checkpointing, rematerialization)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<Bytes>,
     /// The optimizer of a model [default: what the model's file was compiled with, or adam]
@@ -135,7 +131,10 @@ fn show_exhibits(exhibits: &[Exhibit], arguments: &Report) -> Result<(), Failure
         (true, _) => {
             output::json(&json!({"exhibits": exhibits.iter().map(figures::print).collect::<Vec<_>>()}))
         }
-        (false, true) => output::painted(&(terminal::print(exhibits, is_coloured(&arguments.color)) + "\n")),
+        (false, true) => {
+            let text = text_of(exhibits, is_coloured(&arguments.color), terminal::columns());
+            output::painted(&(text + "\n"))
+        }
         (false, false) => deliver(&page::print(&title, exhibits), &arguments.output),
     }
 }
@@ -152,7 +151,11 @@ fn show_logs(logs: Vec<(String, Log)>, arguments: &Report) -> Result<(), Failure
         (true, _) => {
             output::json(&json!({"dumps": diagnoses.iter().map(diagnosis::json::print).collect::<Vec<_>>()}))
         }
-        (false, true) => output::text(&diagnoses.iter().map(text::print).collect::<Vec<_>>().join("\n\n")),
+        (false, true) => {
+            let columns = terminal::columns();
+            let texts = diagnoses.iter().map(|one| text::print_within(one, columns));
+            output::text(&texts.collect::<Vec<_>>().join("\n\n"))
+        }
         (false, false) => deliver(&html::print(&title, &diagnoses), &arguments.output),
     }
 }
@@ -169,10 +172,7 @@ fn is_coloured(when: &str) -> bool {
     match when {
         "always" => true,
         "never" => false,
-        _ => {
-            std::io::stdout().is_terminal()
-                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        }
+        _ => terminal::takes_colours(),
     }
 }
 

@@ -16,8 +16,9 @@ pub struct Step {
     /// Samples in a step
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = batch)]
     pub batch: usize,
-    /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once [default: as many as
-    /// it takes]; more than one round sums in another order, so losses differ in their last digits
+    /// Cut the batch into so many micro-batches, whose gradients are added up and applied at once (gradient
+    /// accumulation) [default: as many as it takes]; more than one round sums in another order, so losses differ in
+    /// their last digits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_MICRO_BATCHES as i64))]
     pub micro_batches: Option<u32>,
     /// sgd, momentum, nesterov, rmsprop, adam or adamw [default: what the model's file was compiled with, or adam]

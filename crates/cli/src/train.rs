@@ -120,7 +120,7 @@ impl Train {
 
 fn as_text(report: &TrainReport) -> String {
     let planned = report.planned_peak_bytes;
-    let mut table = Table::new(["planned peak", &planned.to_string(), &bytes(planned)]).right(1);
+    let mut table = Table::new(["planned peak", &planned.to_string(), &bytes(planned)]).right(1).list();
     let mut row = |name: &str, figure: String, note: String| table.row([name.to_string(), figure, note]);
     match report.mode {
         "eager" => add_pool(report, &mut row),

@@ -15,6 +15,9 @@ pub struct Zoo {
     pub json: bool,
 }
 
+/// How wide the list is where there is no terminal.
+const WIDEST: usize = 100;
+
 /// Runs the command.
 pub fn run(arguments: &Zoo) -> Result<ExitCode, Failure> {
     let report = ZooReport::new().map_err(plimsoll::JobError::from)?;
@@ -37,7 +40,7 @@ fn as_text(report: &ZooReport) -> String {
     }
     format!(
         "{}\n\nwrite a model as NAME[@SIZE][,option=value...], such as resnet50@224 or cnn@8,channels=1",
-        table.print()
+        table.print_usually(WIDEST)
     )
 }
 

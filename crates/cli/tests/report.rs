@@ -113,7 +113,7 @@ fn text_has_the_plans_figures_and_colours_only_if_asked() {
     let peak = peak.trim_end_matches(',');
     let plain = succeeds(folder.path(), "report mlp@64 --batch 16 --text");
     assert!(plain.contains(&format!("{peak} bytes")), "no {peak} in\n{plain}");
-    for section in ["live at the peak", "live bytes over", "layout: space against time", "largest layers"] {
+    for section in ["most live at once", "live bytes over", "layout: space against time", "largest layers"] {
         assert!(plain.contains(section), "no `{section}` in\n{plain}");
     }
     assert!(!plain.contains('\u{1b}'));

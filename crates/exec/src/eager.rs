@@ -240,6 +240,14 @@ impl Eager {
         }
     }
 
+    /// What follows judges the model; it begins so long after the recording did.
+    pub fn mark_evaluation(&mut self, elapsed: Duration) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.drain(self.pool.trace_mut());
+            recorder.evaluation(elapsed);
+        }
+    }
+
     /// So much time has gone by since the recording began.
     pub fn mark_clock(&mut self, elapsed: Duration) {
         if let Some(recorder) = &mut self.recorder {

@@ -124,7 +124,7 @@ fn read_snapshot(input: impl Read) -> Result<Recording, RecordingError> {
 
 fn read_profile(input: impl Read) -> Result<Recording, RecordingError> {
     let profile = xplane::read(input)?;
-    let mut recording = Recording::new(profile.to_trace());
+    let mut recording = Recording { notes: profile.notes(), ..Recording::new(profile.to_trace()) };
     let others: Vec<&str> =
         profile.allocators.iter().skip(1).take(8).map(|(name, _)| name.as_str()).collect();
     if !others.is_empty() {

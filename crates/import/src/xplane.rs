@@ -89,16 +89,24 @@ pub enum ProfileError {
 }
 
 impl Profile {
+    /// What it does not say, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let Some((_, events)) = self.allocators.first() else { return Vec::new() };
+        let unknown = Bytes(unknown(events, &blocks_before(events)));
+        let note = format!(
+            "the profile begins in the middle: {unknown} were live throughout, it does not say where"
+        );
+        if unknown > Bytes::ZERO { vec![note] } else { Vec::new() }
+    }
+
     /// What the busiest allocator did, in requested bytes. An event's time is its number; clocks are marks.
     pub fn to_trace(&self) -> Trace {
         let Some((name, events)) = self.allocators.first() else { return Trace::default() };
         let before = blocks_before(events);
-        let ends =
-            before.iter().copied().chain(events).map(|event| event.address.saturating_add(event.given));
         let lowest = events.iter().map(|event| event.address).min().unwrap_or(0);
         let mut story = Story { lowest, ..Story::default() };
-        story.trace.about = about(name, &events[0]);
-        story.nothing_known(events, &before, ends.max().unwrap_or(0));
+        story.trace.about = about(name, events);
+        story.nothing_known(events, &before);
         before.iter().for_each(|event| story.take(event));
         for event in events {
             story.read_clock(event.picoseconds - events[0].picoseconds);
@@ -111,17 +119,45 @@ impl Profile {
     }
 }
 
-fn about(allocator: &str, first: &MemoryEvent) -> About {
+fn about(allocator: &str, events: &[MemoryEvent]) -> About {
+    let first = &events[0];
     let limit = first.in_use.saturating_add(first.available).saturating_add(first.reserved);
     let limit = Some(Bytes(limit)).filter(|limit| (1..ABSURD).contains(&limit.0));
     let (origin, allocator) = ("TensorFlow profile".to_string(), allocator.to_string());
-    About { origin, allocator, limit, ..About::default() }
+    let reported_peak = events.iter().map(|event| Bytes(event.in_use)).max().filter(|peak| peak.0 < ABSURD);
+    About { origin, allocator, limit, reported_peak, ..About::default() }
 }
 
 /// The frees of blocks that were live when the profile began.
 fn blocks_before(events: &[MemoryEvent]) -> Vec<&MemoryEvent> {
     let mut seen = HashSet::new();
     events.iter().filter(|event| seen.insert(event.address) && event.is_free).collect()
+}
+
+/// The bytes that were live all the time, of which nothing is known but how many they are.
+fn unknown(events: &[MemoryEvent], before: &[&MemoryEvent]) -> u64 {
+    let first = &events[0];
+    let at_start = match first.is_free {
+        true => first.in_use.saturating_add(first.given),
+        false => first.in_use.saturating_sub(first.given),
+    };
+    let known = before.iter().fold(0u64, |sum, event| sum.saturating_add(event.given));
+    Some(at_start.saturating_sub(known)).filter(|rest| *rest < ABSURD).unwrap_or(0)
+}
+
+/// The lowest address from which on so many bytes are never given to anybody else.
+fn unused(events: &[MemoryEvent], bytes: u64) -> u64 {
+    let mut given: Vec<(u64, u64)> =
+        events.iter().map(|event| (event.address, event.address.saturating_add(event.given))).collect();
+    given.sort_unstable();
+    let mut free = given.first().map_or(0, |(start, _)| *start);
+    for (start, end) in given {
+        if start.saturating_sub(free) >= bytes {
+            break;
+        }
+        free = free.max(end);
+    }
+    free
 }
 
 /// A trace that is being made.
@@ -136,19 +172,12 @@ struct Story {
 }
 
 impl Story {
-    /// One block for what was live all the time: nothing is known of it but how much it is. It stands behind all
-    /// others.
-    fn nothing_known(&mut self, events: &[MemoryEvent], before: &[&MemoryEvent], end: u64) {
-        let first = &events[0];
-        let at_start = match first.is_free {
-            true => first.in_use.saturating_add(first.given),
-            false => first.in_use.saturating_sub(first.given),
-        };
-        let known = before.iter().fold(0u64, |sum, event| sum.saturating_add(event.given));
-        let rest = at_start.saturating_sub(known);
-        if (1..ABSURD).contains(&rest) {
+    /// One block for what was live all the time. It stands where nobody else ever is.
+    fn nothing_known(&mut self, events: &[MemoryEvent], before: &[&MemoryEvent]) {
+        let requested = unknown(events, before);
+        if requested > 0 {
             let op = "live throughout the profile".to_string();
-            let (address, requested) = (end, rest);
+            let address = unused(events, requested);
             self.take(&MemoryEvent { address, requested, op, ..MemoryEvent::default() });
         }
     }

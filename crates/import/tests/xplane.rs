@@ -34,8 +34,14 @@ fn a_profile_is_a_recording() {
     let recording = recording::read(&profile()[..]).unwrap();
     let trace = &recording.trace;
     verify(trace).unwrap();
-    assert!(recording.all_notes().is_empty());
+    let notes = ["the profile begins in the middle: 1.71 MiB were live throughout, it does not say where"];
+    assert_eq!(recording.all_notes(), notes);
+    let highest = xplane::read(&profile()[..]).unwrap().allocators[0].1.clone();
+    let lowest = highest.iter().map(|event| event.address).min().unwrap();
+    let end = highest.iter().map(|event| event.address + event.requested).max().unwrap() - lowest;
+    assert_eq!(summarize(trace).peak, Bytes(end), "what nobody knows the place of adds nothing to the span");
     assert_eq!(trace.about.limit, Some(Bytes(20_000 << 20)));
+    assert_eq!(trace.about.reported_peak, Some(Bytes(42_234_624)), "TensorFlow's peak_bytes_in_use");
     assert_eq!(
         (trace.about.origin.as_str(), trace.about.allocator.as_str()),
         ("TensorFlow profile", "bfc_cpu_allocator_for_gpu")

@@ -97,7 +97,7 @@ impl OutOfMemory {
             None if self.in_pieces() => {
                 "enough is free, but in pieces: a plan gives every tensor its place beforehand and leaves no gaps".to_string()
             }
-            None => format!("{missing} more, or a plan that needs {missing} less, would do"),
+            None => format!("it takes {missing} more memory, or a plan that needs {missing} less"),
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
             plain.to_string(),
             "host is out of memory: conv asked for 30.0 MiB, but of its 100 MiB only 10.0 MiB are free"
         );
-        assert_eq!(plain.hint(), "20.0 MiB more, or a plan that needs 20.0 MiB less, would do");
+        assert_eq!(plain.hint(), "it takes 20.0 MiB more memory, or a plan that needs 20.0 MiB less");
         assert_eq!(plain.fragmentation(), None);
     }
 

@@ -229,6 +229,9 @@ impl EagerTrainer {
     }
 
     fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
+        if let Some(since) = self.recorded_since {
+            self.eager.mark_evaluation(since.elapsed());
+        }
         let evaluation = &self.prepared[0].evaluation;
         let measured = engine::evaluate(&mut self.eager, self.evaluation, evaluation, data);
         measured.map_err(|error| JobError::Step { step: self.run.steps, error })

@@ -50,5 +50,6 @@ pub fn about(prepared: &[Prepared], title: &str, device: &Device, way: Way<'_>) 
         limit: Some(device.limit()),
         floor: prepared.iter().map(Prepared::floor).max(),
         planned_peak: prepared.iter().map(Prepared::peak).max(),
+        reported_peak: None,
     }
 }

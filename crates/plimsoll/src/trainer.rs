@@ -221,6 +221,7 @@ impl Trainer {
     }
 
     fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
+        self.mark(|recorder, elapsed| recorder.evaluation(elapsed));
         let evaluation = &self.prepared[0].evaluation;
         let program = self.steps[0].evaluation.expect("the first length has an evaluation");
         let measured = engine::evaluate(&mut self.executor, program, evaluation, data);

@@ -6,6 +6,7 @@ use plimsoll::memory::{Bfc, BfcOptions, Device};
 use plimsoll::model::zoo;
 use plimsoll::plan::predict;
 use plimsoll::recording::{Way, about};
+use plimsoll::report::Exhibit;
 use plimsoll::trace::{Event, Recorder, Time, Trace, What, file, happened, reserved, summarize, verify};
 use plimsoll::{Bytes, EagerOptions, EagerTrainer, Job, OnShortage, Outcome, Prepared, Run, Trainer};
 use std::fs::File;
@@ -48,8 +49,12 @@ fn run(steps: u64) -> Run {
 }
 
 fn planned(prepared: &Prepared, sheet: Option<&Sheet>, steps: u64) -> Outcome {
+    planned_on("synthetic", prepared, sheet, steps)
+}
+
+fn planned_on(data: &str, prepared: &Prepared, sheet: Option<&Sheet>, steps: u64) -> Outcome {
     let device = Device::host(prepared.peak() + Bytes::mib(1));
-    let data = data::open("synthetic", &Wanted::of(&prepared.training), 3).unwrap();
+    let data = data::open(data, &Wanted::of(&prepared.training), 3).unwrap();
     let mut trainer = Trainer::new(prepared.clone(), &device, run(steps)).unwrap();
     if let Some(sheet) = sheet {
         trainer.record_to(sheet.recorder(prepared, &device, Way::Planned));
@@ -98,6 +103,35 @@ fn a_planned_run_records_what_its_plan_predicts() {
         assert_eq!(steps, [1, 2, 3, 4]);
         let plain = planned(&prepared, None, STEPS);
         assert_eq!(plain.last.loss.to_bits(), outcome.last.loss.to_bits(), "recording changes no number");
+    }
+}
+
+#[test]
+fn a_recording_says_where_evaluation_begins_and_a_report_keeps_the_optimizer_beside_it() {
+    let mut job = Job::new(zoo::find("cnn@8,channels=1").unwrap(), 8).on_threads(2);
+    for micro_batches in [1, 2] {
+        job.micro_batches = micro_batches;
+        let prepared = job.prepare().unwrap();
+        let sheet = Sheet::new();
+        planned_on("digits", &prepared, Some(&sheet), STEPS);
+        let (trace, _) = sheet.read();
+        let evaluations = trace.marks.iter().filter(|mark| mark.what == What::Evaluation);
+        let begins: Vec<usize> = evaluations.map(|mark| mark.after).collect();
+        assert!(begins.len() == 1 && begins[0] < trace.events.len(), "{begins:?}");
+        let exhibit = Exhibit::of_trace(&trace).unwrap();
+        let marks: Vec<&str> = exhibit.marks.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(marks, ["step 1", "evaluation"]);
+        let held = |role: &str, tick: u32| -> Bytes {
+            let live = exhibit.buffers.iter().filter(|buffer| buffer.live.contains(&tick));
+            live.filter(|buffer| exhibit.texts.get(buffer.role) == role).map(|buffer| buffer.bytes).sum()
+        };
+        let (start, end) = (exhibit.marks[1].0, exhibit.ticks - 1);
+        for role in ["parameter", "optimizer_state", "accumulator"] {
+            let steady: Vec<Bytes> = [0, start, end].map(|tick| held(role, tick)).to_vec();
+            assert!(steady.iter().all(|bytes| *bytes == steady[0]), "{role} {steady:?}");
+        }
+        assert!(held("optimizer_state", end) > Bytes::ZERO);
+        assert!(exhibit.notes.contains(&"3 more steps were the same as one that is shown.".to_string()));
     }
 }
 

@@ -9,11 +9,16 @@
 
 mod figures;
 mod of_trace;
+mod quiet;
 mod roles;
 mod texts;
 
 pub use figures::{Figures, Sum};
 pub use of_trace::ExhibitError;
+pub(crate) use of_trace::residents::falls_silent;
+pub(crate) use quiet::spans;
+pub use quiet::{QUIET_SHARE, quiet};
+pub(crate) use roles::ACROSS_STEPS;
 pub use roles::{ROLES, RoleLook, look};
 pub use texts::{TextId, Texts};
 
@@ -36,6 +41,8 @@ pub struct Exhibit {
     pub ticks: u32,
     /// The time at which each tick begins, ascending; empty where a tick is a unit of time.
     pub times: Vec<u32>,
+    /// How many units of time there are, where that is not the number of ticks.
+    pub length: Option<u32>,
     /// What runs during each tick, as far as it is known; may be shorter than the ticks.
     pub ops: Vec<Doing>,
     /// Everything that takes memory, in the order in which it begins.
@@ -44,6 +51,8 @@ pub struct Exhibit {
     pub texts: Texts,
     /// What may be taken.
     pub limit: Option<Bytes>,
+    /// The most that was in use as another allocator counts, where that is more than the buffers tell.
+    pub reported: Option<Bytes>,
     /// What is reserved, from a tick on; empty where it is not known.
     pub reserved: Vec<(u32, Bytes)>,
     /// Points in time that somebody has named.
@@ -128,6 +137,11 @@ impl Exhibit {
     /// The time at which a tick begins.
     pub fn time(&self, tick: u32) -> u32 {
         self.times.get(tick as usize).copied().unwrap_or(tick)
+    }
+
+    /// How many units of time there are.
+    pub fn length(&self) -> u32 {
+        self.length.unwrap_or(self.ticks)
     }
 
     /// What runs during a tick, in words; nothing where it is not known.

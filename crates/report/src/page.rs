@@ -5,14 +5,15 @@
 
 mod embed;
 
-use crate::exhibit::Exhibit;
+use crate::exhibit::{Exhibit, QUIET_SHARE};
 use crate::style;
 
 /// In the order in which they need each other.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("page/decode.js"),
     include_str!("page/words.js"),
     include_str!("page/series.js"),
+    include_str!("page/time.js"),
     include_str!("page/view.js"),
     include_str!("page/curve.js"),
     include_str!("page/layout.js"),
@@ -27,7 +28,7 @@ const BODY: &str = include_str!("page/body.html");
 /// The page for some exhibits, side by side in their order.
 pub fn print(title: &str, exhibits: &[Exhibit]) -> String {
     let list: Vec<_> = exhibits.iter().map(embed::exhibit).collect();
-    let data = serde_json::json!({ "roles": embed::roles(), "exhibits": list });
+    let data = serde_json::json!({ "roles": embed::roles(), "quietShare": QUIET_SHARE, "exhibits": list });
     // So that no text can end the element it stands in.
     let data = data.to_string().replace('<', "\\u003c");
     let scripts = SCRIPTS.join("\n");

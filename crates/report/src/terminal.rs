@@ -3,70 +3,84 @@
 mod picture;
 
 use crate::chart;
-use crate::exhibit::{Exhibit, Figures, Sum, TextId, look};
+use crate::exhibit::{Exhibit, Figures, Sum, TextId, look, quiet, spans};
 use crate::table::Table;
 use plimsoll_trace::{Bytes, shown, visible};
 
-/// How wide and high pictures are.
-const WIDTH: usize = 72;
+/// How wide everything is where nobody says how wide it may be, and what the labels of pictures take of that.
+const COLUMNS: usize = 80;
+const LABELS: usize = 12;
+/// How high pictures are.
 const CURVE: usize = 8;
 const LAYOUT: usize = 12;
 /// How many layers and values are listed.
 const LISTED: usize = 10;
 
-/// All exhibits one below another, with one scale for their pictures; what is compared comes first. Whatever the files
-/// say, the only control characters are line breaks and, with `colour`, those of the colours.
-pub fn print(exhibits: &[Exhibit], colour: bool) -> String {
+/// All exhibits one below another, with one scale for their pictures; what is compared comes first. Lines of pictures
+/// and tables have at most `columns` characters; without a number, pictures have 80 and tables what they need. Whatever
+/// the files say, the only control characters are line breaks and, with `colour`, those of the colours.
+pub fn print(exhibits: &[Exhibit], colour: bool, columns: Option<usize>) -> String {
     let figures: Vec<Figures> = exhibits.iter().map(Figures::of).collect();
-    let scale = figures.iter().map(taken).max().unwrap_or_default();
+    let scale = exhibits.iter().zip(&figures).map(|(exhibit, figures)| figures.taken(exhibit));
+    let scale = scale.max().unwrap_or_default();
+    let span = figures.iter().map(|figures| figures.peak).max().unwrap_or_default();
     let mut sections = Vec::new();
     if exhibits.len() > 1 {
-        sections.push(comparison(exhibits, &figures, scale));
+        sections.push(comparison(exhibits, &figures, scale).print_within(columns));
     }
     for (exhibit, figures) in exhibits.iter().zip(&figures) {
-        let drawing = Drawing { exhibit, figures, scale, colour };
+        let drawing = Drawing { exhibit, figures, scale, span, colour, columns };
         if exhibits.len() > 1 {
             let name = visible::line(&exhibit.name);
-            sections.push(format!("── {name} {}", "─".repeat(WIDTH.saturating_sub(name.chars().count()))));
+            let rest = drawing.width().saturating_sub(name.chars().count());
+            sections.push(format!("── {name} {}", "─".repeat(rest)));
         }
         sections.extend(drawing.sections());
     }
     sections.join("\n\n")
 }
 
-fn taken(figures: &Figures) -> Bytes {
-    figures.peak.max(figures.reserved.unwrap_or_default())
-}
-
-fn comparison(exhibits: &[Exhibit], figures: &[Figures], scale: Bytes) -> String {
+fn comparison(exhibits: &[Exhibit], figures: &[Figures], scale: Bytes) -> Table {
     let mut table =
         Table::new(["", "taken at most", "floor", "beyond the floor", ""]).right(1).right(2).right(3);
     for (exhibit, figures) in exhibits.iter().zip(figures) {
-        let peak = taken(figures);
+        let peak = figures.taken(exhibit);
         let lost = peak.saturating_sub(figures.floor);
         let bar = chart::bar(peak, scale, 30);
         table.row([exhibit.name.clone(), peak.to_string(), figures.floor.to_string(), lost.to_string(), bar]);
     }
-    table.print()
+    table
 }
 
 /// One exhibit and how it is drawn.
 struct Drawing<'a> {
     exhibit: &'a Exhibit,
     figures: &'a Figures,
+    /// What the height of a curve stands for, and that of a layout.
     scale: Bytes,
+    span: Bytes,
     colour: bool,
+    columns: Option<usize>,
 }
 
 impl Drawing<'_> {
+    /// How wide pictures are.
+    fn width(&self) -> usize {
+        self.columns.unwrap_or(COLUMNS).saturating_sub(LABELS)
+    }
+
     fn sections(&self) -> Vec<String> {
         let exhibit = self.exhibit;
-        let count = exhibit.time(exhibit.ticks.saturating_sub(1)) + u32::from(exhibit.ticks > 0);
+        let count = exhibit.length();
         let unit = exhibit.clock.unit();
         let head = if exhibit.headline.is_empty() { &exhibit.name } else { &exhibit.headline };
         let mut sections = vec![visible::line(head).into_owned(), self.lines(), self.roles()];
-        sections.push(format!("live bytes over {count} {unit}\n{}", picture::curve(self, WIDTH, CURVE)));
-        sections.push(format!("layout: space against time\n{}", picture::layout(self, WIDTH, LAYOUT)));
+        let quiet = quiet(exhibit, self.figures);
+        let narrow = if quiet.is_empty() { "" } else { ", narrow where little happens" };
+        let spans = spans(exhibit.ticks, &quiet, self.width());
+        sections
+            .push(format!("live bytes over {count} {unit}{narrow}\n{}", picture::curve(self, &spans, CURVE)));
+        sections.push(format!("layout: space against time\n{}", picture::layout(self, &spans, LAYOUT)));
         sections.push(self.layers());
         sections.push(self.values());
         sections.extend(self.again());
@@ -77,8 +91,6 @@ impl Drawing<'_> {
 
     fn lines(&self) -> String {
         let Self { exhibit, figures, .. } = self;
-        let mut table =
-            Table::new(["peak", &figures.peak.to_string(), &format!("{} bytes", figures.peak.0)]).right(1);
         let during = exhibit.doing(figures.floor_tick);
         let unit = exhibit.clock.unit().trim_end_matches('s');
         let during = if during.is_empty() {
@@ -86,24 +98,42 @@ impl Drawing<'_> {
         } else {
             format!("during {during}")
         };
+        let taken = exhibit.reported.unwrap_or(figures.peak);
+        let (name, meaning, beyond, size, why) = match exhibit.reported {
+            None => (
+                "peak",
+                format!("{} bytes", taken.0),
+                "fragmentation",
+                figures.fragmentation(),
+                "of the peak that is not live at the floor",
+            ),
+            Some(_) => (
+                "peak in use",
+                "as its allocator counts: whole chunks".to_string(),
+                "addresses",
+                figures.peak,
+                "from the lowest to the highest seen",
+            ),
+        };
+        let mut table = Table::new([name, &taken.to_string(), &meaning]).right(1).list();
         table.row(["floor".to_string(), figures.floor.to_string(), format!("live at once, {during}")]);
-        table.row([
-            "fragmentation".to_string(),
-            figures.fragmentation().to_string(),
-            "of the peak that is not live at the floor".to_string(),
-        ]);
+        table.row([beyond.to_string(), size.to_string(), why.to_string()]);
         if let Some(reserved) = figures.reserved.filter(|reserved| *reserved != figures.peak) {
             table.row(["reserved".to_string(), reserved.to_string(), "at most".to_string()]);
         }
         if let Some(limit) = exhibit.limit {
-            let taken = taken(figures);
+            let taken = figures.taken(exhibit);
             let verdict = match taken <= limit {
+                // What is nearly all of the limit says less than how little is taken.
+                true if taken.0.saturating_mul(10) < limit.0 => {
+                    format!("{:.1} % of it taken", 100.0 * taken.0 as f64 / limit.0 as f64)
+                }
                 true => format!("headroom {}", limit.saturating_sub(taken)),
                 false => format!("{} too much", taken.saturating_sub(limit)),
             };
             table.row(["limit".to_string(), limit.to_string(), verdict]);
         }
-        table.print()
+        table.print_within(self.columns)
     }
 
     /// What is live at the peak, by role, in the order in which charts stack them.
@@ -114,7 +144,7 @@ impl Drawing<'_> {
             crate::exhibit::ROLES.iter().position(|look| look.role == exhibit.texts.get(sum.text))
         };
         sums.sort_by_key(|sum| place(sum).unwrap_or(usize::MAX));
-        let mut table = Table::new(["live at the peak", "", ""]).right(1);
+        let mut table = Table::new(["most live at once", "", ""]).right(1);
         let mut painted = Vec::new();
         for sum in &sums {
             let role = exhibit.texts.get(sum.text);
@@ -124,7 +154,7 @@ impl Drawing<'_> {
             painted.push(known.terminal);
             table.row([format!("{} {name}", known.letter), sum.bytes.to_string(), bar]);
         }
-        let text = table.print();
+        let text = table.print_within(self.columns);
         let mut lines = text.lines();
         let head = lines.next().unwrap_or_default().to_string();
         let rows = lines.zip(painted).map(|(line, code)| self.paint_bar(line, code));
@@ -146,10 +176,8 @@ impl Drawing<'_> {
             |sums: Vec<Sum>| sums.into_iter().filter(|sum| sum.text != TextId::default()).collect::<Vec<_>>();
         let by_layer = named(figures.at_floor_by(exhibit, |buffer| buffer.layer));
         match by_layer.is_empty() {
-            false => self.bars("largest layers at the peak", &by_layer),
-            true => {
-                self.bars("largest ops at the peak", &named(figures.at_floor_by(exhibit, |buffer| buffer.op)))
-            }
+            false => self.bars("largest layers then", &by_layer),
+            true => self.bars("largest ops then", &named(figures.at_floor_by(exhibit, |buffer| buffer.op))),
         }
     }
 
@@ -165,12 +193,12 @@ impl Drawing<'_> {
             let bytes: Bytes = rest.iter().map(|sum| sum.bytes).sum();
             table.row([format!("and {} more", rest.len()), bytes.to_string(), String::new()]);
         }
-        if sums.is_empty() { String::new() } else { table.print() }
+        if sums.is_empty() { String::new() } else { table.print_within(self.columns) }
     }
 
     fn values(&self) -> String {
         let Self { exhibit, figures, .. } = self;
-        let mut table = Table::new(["largest values at the peak", "role", "size", "live"]).right(2);
+        let mut table = Table::new(["largest values then", "role", "size", "live"]).right(2);
         for &index in figures.at_floor.iter().take(LISTED) {
             let buffer = &exhibit.buffers[index];
             let [value, role, op] =
@@ -183,14 +211,15 @@ impl Drawing<'_> {
             );
             table.row([name, role.to_string(), buffer.bytes.to_string(), live]);
         }
-        if figures.at_floor.is_empty() { String::new() } else { table.print() }
+        if figures.at_floor.is_empty() { String::new() } else { table.print_within(self.columns) }
     }
 
     fn again(&self) -> Option<String> {
         let count = self.exhibit.again().count();
         // Over time they may come to more than was ever there.
         let bytes = Bytes(self.exhibit.again().fold(0, |sum, buffer| sum.saturating_add(buffer.bytes.0)));
-        (count > 0).then(|| format!("computed again: {count} values, {bytes}"))
+        let values = if count == 1 { "value" } else { "values" };
+        (count > 0).then(|| format!("recomputed (activation checkpointing): {count} {values}, {bytes}"))
     }
 }
 
@@ -209,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_exhibit_is_told_in_characters() {
-        let told = print(&[exhibit("one")], false);
+        let told = print(&[exhibit("one")], false, None);
         for line in [
             "peak           4.00 KiB  4096 bytes",
             "limit          8.00 KiB  headroom 4.00 KiB",
@@ -218,15 +247,29 @@ mod tests {
         ] {
             assert!(told.contains(line) || line == "w  ", "no `{line}` in\n{told}");
         }
-        assert!(told.contains("a activations     3.00 KiB  ██████████████████████████████"), "{told}");
+        assert!(told.contains("a activations      3.00 KiB  ██████████████████████████████"), "{told}");
         assert!(told.contains("  4.00 KiB ▏"), "{told}");
         assert!(!told.contains('\u{1b}') && !told.contains("──"), "{told}");
     }
 
     #[test]
+    fn an_allocators_own_count_is_its_peak_and_addresses_are_only_that() {
+        let odd = Exhibit { reported: Some(Bytes(2048)), limit: Some(Bytes(1 << 30)), ..exhibit("one") };
+        let told = print(&[odd], false, None);
+        for line in [
+            "peak in use  2.00 KiB  as its allocator counts: whole chunks",
+            "addresses    4.00 KiB  from the lowest to the highest seen",
+            "limit        1.00 GiB  0.0 % of it taken",
+        ] {
+            assert!(told.contains(line), "no `{line}` in\n{told}");
+        }
+        assert!(!told.contains("fragmentation"), "{told}");
+    }
+
+    #[test]
     fn colours_only_surround_what_is_there_without_them() {
-        let plain = print(&[exhibit("one")], false);
-        let coloured = print(&[exhibit("one")], true);
+        let plain = print(&[exhibit("one")], false, None);
+        let coloured = print(&[exhibit("one")], true, None);
         assert_ne!(plain, coloured);
         let mut stripped = String::new();
         let mut rest = coloured.as_str();
@@ -253,7 +296,7 @@ mod tests {
             let [name, headline] = texts;
             Exhibit { name, headline, notes: vec![evil.to_string()], ..Exhibit::of_trace(&trace).unwrap() }
         };
-        let told = print(&[hostile(evil), hostile("plain")], true);
+        let told = print(&[hostile(evil), hostile("plain")], true, None);
         assert!(told.contains("\\u{1b}]0;title\\u{7}"), "{told}");
         let ours = |code: &str| code.starts_with("[38;5;") || code.starts_with("[0m");
         assert!(told.split('\u{1b}').skip(1).all(ours), "{told:?}");
@@ -262,11 +305,11 @@ mod tests {
 
     #[test]
     fn several_are_compared_first() {
-        let told = print(&[exhibit("one"), exhibit("two")], false);
+        let told = print(&[exhibit("one"), exhibit("two")], false, None);
         let lines: Vec<&str> = told.lines().collect();
         assert!(lines[1].starts_with("one") && lines[2].starts_with("two"), "{told}");
         assert_eq!(told.matches("── ").count(), 2);
-        assert_eq!(print(&[], false), "");
-        assert!(print(&[Exhibit::default()], true).contains("peak"));
+        assert_eq!(print(&[], false, None), "");
+        assert!(print(&[Exhibit::default()], true, None).contains("peak"));
     }
 }

@@ -63,6 +63,12 @@ fn write_pages(folder: &Path) {
     other.limit = None;
     write("small.html", page::print("Small", std::slice::from_ref(&small)));
     write("pair.html", page::print("A pair", &[small, other]));
+    write("quiet.html", page::print("Quiet", &[exhibit("quiet", &long_wait())]));
+    let tiny = exhibit("tiny", &format!("{LABEL}0 take 0 at 0 bytes 65536 label 0\n0 free 0\n"));
+    let huge = exhibit("huge", &format!("{LABEL}0 take 0 at 0 bytes 67108864 label 0\n0 free 0\n"));
+    let counted = Exhibit { reported: Some(Bytes(32 * MIB)), limit: Some(Bytes(64 << 30)), ..huge.clone() };
+    write("reported.html", page::print("Reported", &[counted]));
+    write("scales.html", page::print("Scales", &[tiny, huge]));
     write("large.html", page::print("Large", &[exhibit("large", &large())]));
     let hostile = "<img src=x onerror=hacked=1>";
     let trace = format!(
@@ -138,8 +144,30 @@ fn expected(exhibit: &Exhibit) -> serde_json::Value {
         "peak": figures.floor.to_string(),
         "layers by size": layers,
         "search": "con",
-        "again": "1 values, 3.00 MiB",
+        "again": "Recomputed (activation checkpointing): 1 value, 3.00 MiB",
     })
+}
+
+const LABEL: &str = "label \"a\" \"activation\" \"layer\" \"op\"\n";
+
+/// A block that stays, 3000 events in which next to nothing happens, and two steps of 30 events each.
+fn long_wait() -> String {
+    let mut lines = format!("{LABEL}0 take 0 at 0 bytes {} label 0\n", 8 * MIB);
+    let mut time = 1;
+    let mut pairs = |lines: &mut String, count: u32, bytes: u64| {
+        for _ in 0..count {
+            let _ = writeln!(lines, "{time} take {time} at {} bytes {bytes} label 0", 8 * MIB);
+            let _ = writeln!(lines, "{} free {time}", time + 1);
+            time += 2;
+        }
+    };
+    pairs(&mut lines, 1500, 64);
+    for step in 1..3 {
+        let _ = writeln!(lines, "step {step}");
+        pairs(&mut lines, 14, 4 * MIB);
+        pairs(&mut lines, 1, MIB);
+    }
+    lines
 }
 
 /// 100,000 buffers in 400 lanes.

@@ -21,4 +21,8 @@ pub struct About {
     pub floor: Option<Bytes>,
     /// The peak that the plan of the same step promises.
     pub planned_peak: Option<Bytes>,
+    /// The most bytes in use as whoever decided counts them, where the events cannot tell: in whole chunks, with what
+    /// was there before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported_peak: Option<Bytes>,
 }

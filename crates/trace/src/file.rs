@@ -52,6 +52,7 @@ const REFUSED: u8 = MARK | 3 << 3;
 const AGAIN: u8 = MARK | 4 << 3;
 /// The same events as the last time.
 const AGAIN_SAME: u8 = MARK | 5 << 3;
+const EVALUATION: u8 = MARK | 6 << 3;
 
 /// How many bytes of names a file may have, and how many events or marks: what is beyond is no recording but an attack.
 const MOST_NAMES: usize = 64 << 20;

@@ -22,6 +22,8 @@ pub enum What {
         /// Counted from 1.
         number: u64,
     },
+    /// Training is over for now: what follows judges the model.
+    Evaluation,
     /// A clock was read.
     Clock {
         /// Since the recording began.

@@ -40,11 +40,14 @@ impl Recorder {
     pub fn step(&mut self, number: u64, elapsed: Duration) {
         self.clock(elapsed);
         self.writer.mark(What::Step { number });
-        let late = elapsed.saturating_sub(self.flushed) >= FLUSH_EVERY;
-        if late {
-            self.flushed = elapsed;
-        }
-        self.flush(late);
+        self.flush_in_time(elapsed);
+    }
+
+    /// What follows judges the model; it begins so long after the recording did.
+    pub fn evaluation(&mut self, elapsed: Duration) {
+        self.clock(elapsed);
+        self.writer.mark(What::Evaluation);
+        self.flush_in_time(elapsed);
     }
 
     /// So much time has gone by since the recording began.
@@ -116,6 +119,14 @@ impl Recorder {
     fn add_labels(&mut self, labels: &[Label]) {
         let new = labels.get(self.writer.labels()..).unwrap_or_default();
         new.iter().for_each(|label| self.writer.label(label));
+    }
+
+    fn flush_in_time(&mut self, elapsed: Duration) {
+        let late = elapsed.saturating_sub(self.flushed) >= FLUSH_EVERY;
+        if late {
+            self.flushed = elapsed;
+        }
+        self.flush(late);
     }
 
     fn flush(&mut self, late: bool) {

@@ -20,8 +20,8 @@ pub fn any_trace() -> impl Strategy<Value = Trace> {
 
 fn about() -> impl Strategy<Value = About> {
     let size = || any::<Option<u64>>().prop_map(|size| size.map(Bytes));
-    (any::<String>(), any::<String>(), any::<String>(), any::<Option<u32>>(), size(), size(), size())
-        .prop_map(|(title, origin, allocator, batch, limit, floor, planned_peak)| About {
+    (any::<String>(), any::<String>(), any::<String>(), any::<Option<u32>>(), size(), size(), size(), size())
+        .prop_map(|(title, origin, allocator, batch, limit, floor, planned_peak, reported_peak)| About {
             title,
             origin,
             allocator,
@@ -29,6 +29,7 @@ fn about() -> impl Strategy<Value = About> {
             limit,
             floor,
             planned_peak,
+            reported_peak,
         })
 }
 
@@ -60,6 +61,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn what() -> impl Strategy<Value = What> {
     prop_oneof![
         any::<u64>().prop_map(|number| What::Step { number }),
+        Just(What::Evaluation),
         any::<u64>().prop_map(|nanoseconds| What::Clock { nanoseconds }),
         any::<(u64, u64)>()
             .prop_map(|(offset, bytes)| What::Region { offset: Offset(offset), bytes: Bytes(bytes) }),

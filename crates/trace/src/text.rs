@@ -13,6 +13,7 @@
 //! again 0 count 2
 //! region 0 bytes 2097152
 //! refused 4096 label 0
+//! evaluation
 //! ```
 //! The number before an event is its time. Labels are numbered in the order of their lines. Strings are JSON. A mark
 //! stands where it happened among the events. A label of what is computed again ends in `again`; on a line of its own,
@@ -73,13 +74,18 @@ pub fn is_event(line: &str) -> bool {
 }
 
 fn print_about(text: &mut String, about: &About) {
-    let About { title, origin, allocator, batch, limit, floor, planned_peak } = about;
+    let About { title, origin, allocator, batch, limit, floor, planned_peak, reported_peak } = about;
     for (name, value) in [("title", title), ("origin", origin), ("allocator", allocator)] {
         if !value.is_empty() {
             let _ = writeln!(text, "{name} {}", quoted(value));
         }
     }
-    let sizes = [("limit", limit), ("floor", floor), ("planned_peak", planned_peak)];
+    let sizes = [
+        ("limit", limit),
+        ("floor", floor),
+        ("planned_peak", planned_peak),
+        ("reported_peak", reported_peak),
+    ];
     let sizes = sizes.map(|(name, size)| (name, size.map(|size| size.0)));
     for (name, number) in [("batch", batch.map(u64::from))].into_iter().chain(sizes) {
         if let Some(number) = number {
@@ -101,6 +107,7 @@ fn print_event(text: &mut String, event: &Event) {
 fn print_mark(text: &mut String, what: What) {
     let _ = match what {
         What::Step { number } => writeln!(text, "step {number}"),
+        What::Evaluation => writeln!(text, "evaluation"),
         What::Clock { nanoseconds } => writeln!(text, "clock {nanoseconds}"),
         What::Region { offset, bytes } => writeln!(text, "region {} bytes {}", offset.0, bytes.0),
         What::Refused { bytes, label } => writeln!(text, "refused {} label {}", bytes.0, label.0),
@@ -114,7 +121,8 @@ fn quoted(string: &str) -> String {
 
 fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let About { title, origin, allocator, batch, limit, floor, planned_peak } = &mut trace.about;
+    let About { title, origin, allocator, batch, limit, floor, planned_peak, reported_peak } =
+        &mut trace.about;
     let size = || number(rest).map(Bytes).map(Some);
     match word {
         "label" => {
@@ -130,6 +138,7 @@ fn parse_line(trace: &mut Trace, line: &str) -> Result<(), String> {
         "limit" => *limit = size()?,
         "floor" => *floor = size()?,
         "planned_peak" => *planned_peak = size()?,
+        "reported_peak" => *reported_peak = size()?,
         _ if is_event(line) => trace.events.push(parse_event(line)?),
         _ => trace.mark(parse_mark(line)?),
     }
@@ -157,6 +166,7 @@ fn parse_mark(line: &str) -> Result<What, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
         ["step", step] => Ok(What::Step { number: number(step)? }),
+        ["evaluation"] => Ok(What::Evaluation),
         ["clock", nanoseconds] => Ok(What::Clock { nanoseconds: number(nanoseconds)? }),
         ["region", offset, "bytes", bytes] => {
             Ok(What::Region { offset: Offset(number(offset)?), bytes: Bytes(number(bytes)?) })

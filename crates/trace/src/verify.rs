@@ -73,7 +73,7 @@ fn verify_marks(trace: &Trace, idle: &[bool]) -> Result<(), TraceError> {
         }
         last = after;
         match what {
-            What::Step { .. } | What::Clock { .. } => {}
+            What::Step { .. } | What::Evaluation | What::Clock { .. } => {}
             What::Refused { label, .. } if label.0 as usize >= trace.labels.len() => {
                 return Err(TraceError::UnknownAsker { mark });
             }

@@ -54,7 +54,7 @@ fn words(report: &PredictionReport) -> String {
 }
 
 fn peaks(report: &PredictionReport) -> String {
-    let mut table = Table::new(["", "", ""]).right(1);
+    let mut table = Table::new(["", "", ""]).right(1).list();
     let mut row =
         |name: &str, bytes: String, note: &str| table.row([name.to_string(), bytes, note.to_string()]);
     row("live peak", report.live_peak_bytes.to_string(), "bytes that tensors ask for");

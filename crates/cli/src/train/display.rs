@@ -1,31 +1,34 @@
-//! What happens during a run, on stderr: a progress bar on a terminal, a few plain lines elsewhere.
+//! What happens during a run, on stderr: a progress bar on a terminal, plain lines now and then elsewhere.
 
-use crate::output;
+use crate::{output, terminal};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll::graph::samples::Mixing;
 use plimsoll::trace::visible;
 use plimsoll::{Happening, Progress};
-use std::io::IsTerminal;
+use std::time::{Duration, Instant};
 
-/// How many lines a run prints where nobody watches.
+/// How many lines a run prints where there is no bar, and how long it is silent at most.
 const LINES: u64 = 10;
+const SILENT: Duration = Duration::from_secs(30);
 
 /// Shows where a run is.
 pub(super) struct Display {
     bar: ProgressBar,
     every: u64,
     plain: bool,
+    /// When the last line was printed.
+    told: Instant,
     /// Whether it was said that parts are not the same as a whole step.
     warned: bool,
 }
 
 impl Display {
     pub(super) fn new(steps: u64) -> Self {
-        let plain = !std::io::stderr().is_terminal();
+        let plain = !terminal::is_rewritable();
         let bar = if plain { ProgressBar::hidden() } else { ProgressBar::new(steps) };
-        let style = ProgressStyle::with_template("{bar:32} {pos}/{len} steps · {msg} · {eta} left");
+        let style = ProgressStyle::with_template(template(terminal::progress_columns()));
         bar.set_style(style.expect("the template is right").progress_chars("█▉▊▋▌▍▎▏ "));
-        Self { bar, every: steps.div_ceil(LINES), plain, warned: false }
+        Self { bar, every: steps.div_ceil(LINES), plain, told: Instant::now(), warned: false }
     }
 
     pub(super) fn show(&mut self, happening: Happening) {
@@ -47,9 +50,11 @@ impl Display {
         self.bar.finish_and_clear();
     }
 
-    fn step(&self, progress: Progress) {
+    fn step(&mut self, progress: Progress) {
         let message = visible::line(&message(&progress)).into_owned();
-        if self.plain && (progress.step.is_multiple_of(self.every) || progress.step == progress.steps) {
+        let due = progress.step.is_multiple_of(self.every) || self.told.elapsed() >= SILENT;
+        if self.plain && (due || progress.step == progress.steps) {
+            self.told = Instant::now();
             output::tell(format!("step {}/{} · {message}", progress.step, progress.steps));
         }
         self.bar.set_message(message);
@@ -68,6 +73,15 @@ impl Display {
 
     fn tell(&self, line: &str) {
         self.bar.suspend(|| output::tell(visible::line(line)));
+    }
+}
+
+/// What a line of so many characters shows; the message gets what is left and is cut there.
+fn template(columns: usize) -> &'static str {
+    match columns {
+        ..60 => "{pos}/{len} · {wide_msg}",
+        60..100 => "{bar:16} {pos}/{len} steps · {eta} left · {wide_msg}",
+        _ => "{bar:32} {pos}/{len} steps · {eta} left · {wide_msg}",
     }
 }
 

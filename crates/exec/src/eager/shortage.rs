@@ -97,11 +97,11 @@ impl Shortage {
     /// What would help, in a sentence.
     pub fn hint(&self) -> String {
         match self.is_fragmentation() {
-            true => "the memory is there but in pieces: one region instead of many, moving blocks together between steps, \
-                     or a planned layout would do"
+            true => "the memory is there but in pieces: any of these is enough: one region instead of many, moving blocks \
+                     together between steps, a planned layout"
                 .to_string(),
             false => format!(
-                "{} more, a smaller batch, or a planned step, which shares storage and drops gradients early, would do",
+                "any of these helps: {} more memory, a smaller batch, a planned step (it shares storage and frees gradients early)",
                 self.requested.saturating_sub(self.free())
             ),
         }

@@ -67,7 +67,7 @@ fn section(page: &mut String, number: usize, diagnosis: &Diagnosis) {
         put(
             page,
             format!(
-                "<details><summary>{title} {verdict}</summary>\n<p>{text}</p>\n<pre>{code}</pre></details>\n"
+                "<details open><summary>{title} {verdict}</summary>\n<p>{text}</p>\n<pre>{code}</pre></details>\n"
             ),
         );
     }

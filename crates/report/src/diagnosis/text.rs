@@ -7,20 +7,26 @@ use crate::table::Table;
 use plimsoll_import::oomlog::{Chunk, Dump, Figure, RefusedBy, Region};
 use plimsoll_trace::visible;
 
-/// How wide a region is drawn.
+/// How wide the largest region is drawn at most, and what its figures take of a line.
 const WIDTH: usize = 64;
+const FIGURES: usize = 34;
 /// How many regions, chunks and holders are listed.
 const ROWS: usize = 12;
 
-/// The whole diagnosis.
+/// The whole diagnosis, with the room it likes.
 pub fn print(diagnosis: &Diagnosis) -> String {
+    print_within(diagnosis, None)
+}
+
+/// The whole diagnosis; its tables and pictures in lines of at most so many characters.
+pub fn print_within(diagnosis: &Diagnosis, columns: Option<usize>) -> String {
     let dump = &diagnosis.dump;
     let sections = [
         diagnosis.summary.each_ref().map(|line| visible::line(line)).join("\n"),
-        figures(dump),
-        regions(dump),
+        figures(dump, columns),
+        regions(dump, columns),
         findings(diagnosis),
-        holders(dump),
+        holders(dump, columns),
         remedies(diagnosis),
         missing(dump),
     ];
@@ -28,7 +34,7 @@ pub fn print(diagnosis: &Diagnosis) -> String {
     sections.join("\n\n")
 }
 
-fn figures(dump: &Dump) -> String {
+fn figures(dump: &Dump, columns: Option<usize>) -> String {
     let rows = [
         ("asked for", dump.request),
         ("limit", dump.limit),
@@ -55,7 +61,7 @@ fn figures(dump: &Dump) -> String {
             ]);
         }
     }
-    table.print()
+    table.print_within(columns)
 }
 
 /// How well a figure is known, where that is not to the byte.
@@ -68,23 +74,24 @@ fn certainty(figure: &Figure) -> String {
 }
 
 /// The pool drawn with characters: a row a region, largest first.
-fn regions(dump: &Dump) -> String {
+fn regions(dump: &Dump, columns: Option<usize>) -> String {
     if dump.regions.is_empty() {
         return String::new();
     }
     let mut regions: Vec<&Region> = dump.regions.iter().collect();
     regions.sort_by_key(|region| std::cmp::Reverse(region.bytes));
     let largest = regions[0].bytes.max(1);
+    let room = columns.map_or(WIDTH, |columns| columns.saturating_sub(FIGURES).clamp(8, WIDTH));
     let mut table = Table::new(["region", "in use", "free", ""]).right(0).right(1).right(2);
     for region in regions.iter().take(ROWS) {
         let free = region.free().0;
         let used: u64 = region.chunks.iter().filter(|chunk| chunk.in_use).map(|chunk| chunk.bytes).sum();
-        let width = (WIDTH as u128 * u128::from(region.bytes) / u128::from(largest)).max(1) as usize;
+        let width = (room as u128 * u128::from(region.bytes) / u128::from(largest)).max(1) as usize;
         table.row([size::print(region.bytes), size::print(used), size::print(free), bar(region, width)]);
     }
     let rest = regions.len().saturating_sub(ROWS);
     let more = if rest > 0 { format!("\nand {rest} smaller regions") } else { String::new() };
-    format!("{}{more}\n█ in use   ▒ both   ░ free   · not listed", table.print())
+    format!("{}{more}\n█ in use  ▒ both  ░ free  · not listed", table.print_within(columns))
 }
 
 /// What most of each cell is.
@@ -145,7 +152,7 @@ fn findings(diagnosis: &Diagnosis) -> String {
 }
 
 /// The largest chunks in use by size, or who holds most where the report names them.
-fn holders(dump: &Dump) -> String {
+fn holders(dump: &Dump, columns: Option<usize>) -> String {
     if !dump.holders.is_empty() {
         let mut holders: Vec<_> = dump.holders.iter().collect();
         holders.sort_by_key(|holder| std::cmp::Reverse(holder.bytes.bytes));
@@ -154,7 +161,7 @@ fn holders(dump: &Dump) -> String {
             .iter()
             .take(ROWS)
             .for_each(|holder| table.row([holder.who.clone(), size::print(holder.bytes.bytes)]));
-        return table.print();
+        return table.print_within(columns);
     }
     let mut sizes = sizes_in_use(dump);
     if sizes.is_empty() {
@@ -165,7 +172,7 @@ fn holders(dump: &Dump) -> String {
     for (bytes, count) in sizes.iter().take(ROWS) {
         table.row([count.to_string(), size::print(*bytes), size::print(bytes.saturating_mul(*count))]);
     }
-    table.print()
+    table.print_within(columns)
 }
 
 /// Live chunks by size: from the list, or from the dump's own summary.

@@ -58,6 +58,12 @@ impl Figures {
         }
     }
 
+    /// What was taken at most: what is reserved is taken, whoever uses it. Where an allocator's own count is all there
+    /// is, the span of the addresses that were seen says nothing: others lie between them.
+    pub fn taken(&self, exhibit: &Exhibit) -> Bytes {
+        exhibit.reported.unwrap_or(self.peak).max(self.reserved.unwrap_or_default())
+    }
+
     /// What the layout takes beyond the floor.
     pub fn fragmentation(&self) -> Bytes {
         self.peak.saturating_sub(self.floor)

@@ -1,10 +1,11 @@
 //! A trace as an exhibit.
 
 mod beside;
+pub(crate) mod residents;
 mod space;
 
 use self::space::Space;
-use super::{Buffer, Clock, Doing, Exhibit, Kept, LARGEST, TextId};
+use super::{ACROSS_STEPS, Buffer, Clock, Doing, Exhibit, Kept, LARGEST, TextId};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Offset, Time, Trace};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -71,6 +72,8 @@ impl Exhibit {
         exhibit.ops = labels.ops(&exhibit);
         beside::add(&mut exhibit, trace, &ticks.list);
         exhibit.times = ticks.times;
+        exhibit.length = trace.events.last().map(|event| event.time().0.saturating_add(1));
+        residents::keep(&mut exhibit, trace);
         Ok(exhibit)
     }
 }
@@ -143,8 +146,7 @@ impl Labels {
             (names.map(|text| texts.add(text)), label.again)
         });
         let list = list.collect();
-        let resident = ["parameter", "statistic", "optimizer_state", "accumulator"];
-        let resident = resident.map(|role| texts.add(role)).into();
+        let resident = ACROSS_STEPS.map(|role| texts.add(role)).into();
         Self { list, resident, input: texts.add("input") }
     }
 

@@ -36,6 +36,9 @@ pub const ROLES: [RoleLook; 8] = [
     RoleLook { role: "workspace", name: "workspace", letter: 'w', colour: "#cc79a7", terminal: 175 },
 ];
 
+/// The roles of what lives across steps.
+pub(crate) const ACROSS_STEPS: [&str; 4] = ["parameter", "statistic", "optimizer_state", "accumulator"];
+
 /// What other programs call their blocks.
 const FOREIGN: RoleLook =
     RoleLook { role: "", name: "role unknown", letter: '#', colour: "#9aa0a8", terminal: 252 };

@@ -138,15 +138,16 @@ fn label_of(trace: &Trace, label: LabelId) -> Option<&Label> {
 }
 
 fn write_steps(trace: &Trace, unrolled: &Unrolled, list: &mut List<'_, impl Write>) -> Result<()> {
-    let steps: Vec<(u64, u64)> = unrolled
-        .happenings
-        .iter()
-        .filter_map(|(op, what)| if let Happening::Step(number) = what { Some((*op, *number)) } else { None })
-        .collect();
-    for (index, (op, number)) in steps.iter().enumerate() {
+    let name = |happening: &Happening| match happening {
+        Happening::Step(number) => Some(format!("step {number}")),
+        Happening::Evaluation => Some("evaluation".to_string()),
+        _ => None,
+    };
+    let steps: Vec<(u64, String)> =
+        unrolled.happenings.iter().filter_map(|(op, what)| Some((*op, name(what)?))).collect();
+    for (index, (op, name)) in steps.iter().enumerate() {
         let begin = unrolled.microseconds(*op);
         let end = unrolled.microseconds(steps.get(index + 1).map_or(unrolled.end, |(next, _)| *next));
-        let name = format!("step {number}");
         let (ts, dur) = (begin, (end - begin).max(0.0));
         list.add(&json!({"ph": "X", "pid": PROCESS, "tid": STEPS, "name": name, "ts": ts, "dur": dur}))?;
     }

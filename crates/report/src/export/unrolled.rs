@@ -24,6 +24,8 @@ pub(super) enum Happening {
     Event(usize),
     /// A step began.
     Step(u64),
+    /// The model is judged from here on.
+    Evaluation,
     /// The regions have so many bytes together.
     Reserved(Bytes),
     /// Somebody did not get what was asked for.
@@ -94,6 +96,7 @@ impl Unrolled {
     fn mark(&mut self, trace: &Trace, what: What) -> u64 {
         match what {
             What::Step { number } => self.happenings.push((self.end, Happening::Step(number))),
+            What::Evaluation => self.happenings.push((self.end, Happening::Evaluation)),
             What::Refused { bytes, label } => {
                 self.happenings.push((self.end, Happening::Refused(bytes, label)));
             }

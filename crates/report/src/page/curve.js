@@ -20,7 +20,7 @@ function frameOf(panel, canvas, hasAxis) {
   frame.height = Math.max(1, frame.bottom - frame.top);
   frame.from = view.from * panel.domain;
   frame.to = view.to * panel.domain;
-  frame.x = (tick) => frame.left + (tick - frame.from) / (frame.to - frame.from) * frame.width;
+  frame.x = (tick) => frame.left + (panel.time.place(tick) - frame.from) / (frame.to - frame.from) * frame.width;
   return frame;
 }
 
@@ -46,12 +46,9 @@ function scaleTime(panel, frame) {
   context.textBaseline = "top";
   context.fillStyle = page.colours.soft;
   const { exhibit } = panel;
-  const wanted = Math.max(2, Math.floor(frame.width / 90));
-  const last = exhibit.ticks - 1;
-  const [first, until] = [frame.from, Math.min(frame.to, last)].map((tick) => exhibit.time(Math.max(0, Math.floor(tick))));
   const end = frame.right - context.measureText(exhibit.raw.unit).width - 8;
   let free = frame.left;
-  for (const time of stepsOfCount(first, until, wanted)) {
+  for (const time of timesToName(panel, frame)) {
     const text = count(time);
     const half = context.measureText(text).width / 2;
     const x = Math.max(frame.left + half, frame.x(tickOf(exhibit, time)));
@@ -62,6 +59,33 @@ function scaleTime(panel, frame) {
   }
   context.textAlign = "right";
   context.fillText(exhibit.raw.unit, frame.right, frame.bottom + 4);
+  drawQuiet(panel, frame);
+}
+
+// Round times, as dense as there is room for in each stretch of even time.
+function timesToName({ exhibit, time }, frame) {
+  const [first, last] = [frame.from, frame.to].map((place) => Math.max(0, Math.min(exhibit.ticks - 1, Math.floor(time.tickAt(place)))));
+  return evenStretches(time, first, last).flatMap(([from, until]) => {
+    const wanted = Math.floor((frame.x(until) - frame.x(from)) / 90);
+    return stepsOfCount(exhibit.time(from), exhibit.time(until), Math.max(time.quiet.length > 0 ? 1 : 2, wanted));
+  });
+}
+
+// A broken line along the axis where time is drawn narrow.
+function drawQuiet({ time }, frame) {
+  const { context } = frame;
+  context.strokeStyle = page.colours.ink;
+  context.lineWidth = 2;
+  context.setLineDash([3, 2]);
+  for (const [from, to] of time.quiet) {
+    const [left, right] = [Math.max(frame.left, frame.x(from)), Math.min(frame.right, frame.x(to))];
+    if (right <= left) continue;
+    context.beginPath();
+    context.moveTo(left, frame.bottom + 2);
+    context.lineTo(right, frame.bottom + 2);
+    context.stroke();
+  }
+  context.setLineDash([]);
 }
 
 // The first tick that begins at a time or later.
@@ -77,22 +101,19 @@ function tickOf(exhibit, time) {
   return low;
 }
 
-// For each column of pixels, or each tick if they are wider: where it begins, and the tick with the highest total in it.
+// For each tick, or all that share a pixel: where it begins and ends, and the tick with the highest total in it.
 function columnsOf(panel, frame, total) {
-  const [first, end] = [Math.max(0, Math.floor(frame.from)), Math.min(panel.exhibit.ticks, Math.ceil(frame.to))];
+  const [first, end] = [frame.from, frame.to].map((place) => panel.time.tickAt(place));
   const columns = [];
-  const wide = (frame.to - frame.from) / frame.width <= 1;
-  if (wide) {
-    for (let tick = first; tick < end; tick++) columns.push({ x: frame.x(tick), until: frame.x(tick + 1), tick });
-    return columns;
-  }
-  for (let x = 0; x < frame.width; x++) {
-    const at = (share) => Math.floor(frame.from + share / frame.width * (frame.to - frame.from));
-    let best = -1;
-    for (let tick = Math.max(first, at(x)); tick < Math.min(end, Math.max(at(x) + 1, at(x + 1))); tick++) {
-      if (best < 0 || total[tick] > total[best]) best = tick;
-    }
-    if (best >= 0) columns.push({ x: frame.left + x, until: frame.left + x + 1, tick: best });
+  let last = null;
+  let x = frame.x(Math.floor(first));
+  for (let tick = Math.floor(first); tick < Math.min(panel.exhibit.ticks, Math.ceil(end)); tick++) {
+    const until = frame.x(tick + 1);
+    if (last && until - last.x <= 1) {
+      last.until = until;
+      if (total[tick] > total[last.tick]) last.tick = tick;
+    } else columns.push(last = { x, until, tick });
+    x = until;
   }
   return columns;
 }
@@ -119,7 +140,7 @@ function fillBetween(frame, columns, low, high, colour) {
 function drawCurve(panel) {
   const frame = frameOf(panel, panel.curve, true);
   // Room above the curve for the names of lines and marks.
-  scaleBytes(frame, 0, page.scale * 1.12);
+  scaleBytes(frame, 0, panel.scale * 1.12);
   const stack = panel.exhibit.stack(page.stackBy);
   const columns = columnsOf(panel, frame, panel.exhibit.live());
   clipped(frame, () => {
@@ -200,6 +221,7 @@ function drawLines(panel, frame) {
     clipped(frame, () => drawReserved(panel, frame));
     labels.push({ y: frame.y(reserved), text: "reserved " + size(reserved) });
   }
+  if (raw.reported !== null) level(raw.reported, page.colours.soft, [7, 4], "peak in use");
   level(raw.floor, page.colours.ink, [2, 3], "floor");
   // Lines that lie on each other share a label; one that would lie over the next above it goes below its line.
   const joined = [];
@@ -244,7 +266,7 @@ function drawMoment(panel, frame) {
 function drawGaps(panel) {
   const frame = frameOf(panel, panel.gaps, false);
   const [top, live] = [panel.exhibit.top(), panel.exhibit.live()];
-  scaleBytes(frame, 0, page.gapScale);
+  scaleBytes(frame, 0, panel.gapScale);
   const gap = panel.gapSeries ??= top.map((bytes, tick) => Math.max(0, bytes - live[tick]));
   const columns = columnsOf(panel, frame, gap);
   const high = Float64Array.from(columns, ({ tick }) => gap[tick]);

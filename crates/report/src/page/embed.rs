@@ -4,7 +4,7 @@
 //! the lowest first. Without `delta` they are the values divided by `unit`; with it, differences to the one before,
 //! zigzag (0, -1, 1, -2, ...). What is shorter is taken.
 
-use crate::exhibit::{Buffer, Exhibit, Figures, Kept, LARGEST, ROLES};
+use crate::exhibit::{Buffer, Exhibit, Figures, Kept, LARGEST, ROLES, quiet};
 use serde_json::{Value, json};
 
 /// The roles in the order in which charts stack them: how each is called and its colour.
@@ -25,8 +25,11 @@ pub(super) fn exhibit(exhibit: &Exhibit) -> Value {
         "unit": exhibit.clock.unit(),
         "ticks": exhibit.ticks,
         "peak": figures.peak,
+        "reported": exhibit.reported,
         "floor": figures.floor,
         "floorTick": figures.floor_tick,
+        "length": exhibit.length(),
+        "quiet": quiet(exhibit, &figures).iter().map(|stretch| json!([stretch.start, stretch.end])).collect::<Vec<_>>(),
         "limit": exhibit.limit.filter(|limit| limit.0 <= LARGEST),
         "reserved": reserved,
         "marks": exhibit.marks,

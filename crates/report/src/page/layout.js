@@ -3,7 +3,7 @@
 
 function drawLayout(panel) {
   const frame = frameOf(panel, panel.layout, true);
-  const [low, high] = [view.low * page.layoutScale, view.high * page.layoutScale];
+  const [low, high] = [view.low * panel.layoutScale, view.high * panel.layoutScale];
   scaleBytes(frame, low, high);
   const { ratio } = frame;
   const grid = { width: Math.max(1, Math.round(frame.width * ratio)), height: Math.max(1, Math.round(frame.height * ratio)) };
@@ -25,15 +25,17 @@ function drawLayout(panel) {
 // The number of the buffer that each pixel shows, plus one. What is thinner than a pixel is painted first, so that it hides nothing.
 function paintBuffers(panel, frame, grid, low) {
   const { start, end, offset, bytes, count } = panel.exhibit.buffers();
+  const { at } = panel.time;
   const who = reuse(panel, grid.width * grid.height);
   const { width, height } = grid;
   // Five numbers for each buffer that is painted later; kept, because making it anew costs as much as filling it.
   const visible = (panel.visible ??= new Int32Array(5 * count));
   let length = 0;
   for (let i = 0; i < count; i++) {
-    if (end[i] <= frame.from || start[i] >= frame.to) continue;
-    const left = Math.max(0, Math.round((start[i] - frame.from) * grid.across));
-    const right = Math.min(width, Math.round((end[i] - frame.from) * grid.across));
+    const [begins, ends] = [at[start[i]], at[end[i]]];
+    if (ends <= frame.from || begins >= frame.to) continue;
+    const left = Math.max(0, Math.round((begins - frame.from) * grid.across));
+    const right = Math.min(width, Math.round((ends - frame.from) * grid.across));
     const bottom = Math.min(height, height - Math.round((offset[i] - low) * grid.up));
     const top = Math.max(0, height - Math.round((offset[i] + bytes[i] - low) * grid.up));
     if (bottom < 0 || top > height) continue;
@@ -75,7 +77,8 @@ function colourPixels(panel, who, grid, stack) {
   const image = isSame ? panel.image : new ImageData(grid.width, grid.height);
   panel.image = image;
   const pixels = new Uint32Array(image.data.buffer);
-  const { life, bytes } = panel.exhibit.buffers();
+  const { start, end, bytes } = panel.exhibit.buffers();
+  const { at: place } = panel.time;
   const plain = stack.keys.map((key) => packed(key.colour, 1));
   const dark = stack.keys.map((key) => packed(key.colour, 0.72));
   const empty = packed(page.colours.empty, 1);
@@ -91,7 +94,7 @@ function colourPixels(panel, who, grid, stack) {
     pixels[at] = colour;
     if (now === 0 || (who[at - 1] === now && who[at - width] === now)) continue;
     const buffer = now - 1;
-    if (life[buffer] * grid.across >= 4 && bytes[buffer] * grid.up >= 4) pixels[at] = dark[stack.of[buffer]];
+    if ((place[end[buffer]] - place[start[buffer]]) * grid.across >= 4 && bytes[buffer] * grid.up >= 4) pixels[at] = dark[stack.of[buffer]];
   }
   return image;
 }
@@ -117,14 +120,15 @@ function rectangleOf(panel, frame, buffer) {
 
 // Names inside the rectangles that have room for one.
 function nameBuffers(panel, frame, stack) {
-  const { count, life, bytes } = panel.exhibit.buffers();
+  const { count, start, end, bytes } = panel.exhibit.buffers();
+  const { at } = panel.time;
   const { context } = frame;
   context.textAlign = "left";
   context.textBaseline = "middle";
   const across = frame.width / (frame.to - frame.from);
-  const up = frame.height / ((view.high - view.low) * page.layoutScale);
+  const up = frame.height / ((view.high - view.low) * panel.layoutScale);
   for (let i = 0; i < count; i++) {
-    if (life[i] * across < 60 || bytes[i] * up < 14) continue;
+    if ((at[end[i]] - at[start[i]]) * across < 60 || bytes[i] * up < 14) continue;
     const { left, top, width, height } = rectangleOf(panel, frame, i);
     if (width < 60 || height < 14) continue;
     const text = shortened(context, nameOf(panel.exhibit, i), width - 8);

@@ -4,7 +4,7 @@ const HINT = "Point at a rectangle, click it, or press n on the layout, to see w
 
 function makePanel(raw, number) {
   const exhibit = makeExhibit(raw);
-  const panel = { exhibit, number, frames: {}, moment: raw.floorTick, hovered: null, domain: Math.max(1, raw.ticks) };
+  const panel = { exhibit, number, frames: {}, moment: raw.floorTick, hovered: null };
   panel.root = element("article", "panel");
   panel.root.setAttribute("aria-label", raw.name);
   const notes = element("div", "notes soft");
@@ -13,7 +13,9 @@ function makePanel(raw, number) {
   panel.legend = element("ul", "legend");
   panel.root.append(element("h3", "", "Memory over time"), panel.legend);
   panel.curve = addChart(panel, "curve");
-  panel.root.append(element("h3", "", "Unused below the highest live byte"));
+  // A recording that begins in the middle does not know who else lies there.
+  const gaps = raw.reported === null ? "Unused below the highest live byte" : "Unused or unknown below the highest live byte";
+  panel.root.append(element("h3", "", gaps));
   panel.gaps = addChart(panel, "gaps");
   panel.root.append(element("h3", "", "Layout: space against time"));
   panel.layout = addChart(panel, "layout");
@@ -42,14 +44,27 @@ function figuresOf(exhibit) {
     group.append(element("dt", "", name), value);
     list.append(group);
   };
-  const taken = Math.max(raw.peak, exhibit.reserved);
-  add("peak", size(raw.peak), count(raw.peak) + " bytes");
-  add("floor", size(raw.floor), "most live at once");
-  add("fragmentation", size(raw.peak - raw.floor), percent(raw.peak - raw.floor, raw.peak) + " of the peak");
+  if (raw.reported === null) {
+    add("peak", size(raw.peak), count(raw.peak) + " bytes");
+    add("floor", size(raw.floor), "most live at once");
+    add("fragmentation", size(raw.peak - raw.floor), percent(raw.peak - raw.floor, raw.peak) + " of the peak");
+  } else {
+    add("peak in use", size(raw.reported), "as its allocator counts: whole chunks");
+    add("floor", size(raw.floor), "most asked for at once");
+    add("addresses", size(raw.peak), "from the lowest to the highest seen");
+  }
   if (exhibit.reserved > 0 && exhibit.reserved !== raw.peak) add("reserved", size(exhibit.reserved), "at most");
-  if (raw.limit !== null) add("limit", size(raw.limit), taken <= raw.limit ? "headroom " + size(raw.limit - taken) : size(taken - raw.limit) + " too much");
-  add("buffers", count(raw.buffers.start.count), "over " + count(exhibit.time(exhibit.ticks - 1) + 1 || 0) + " " + raw.unit);
+  if (raw.limit !== null) add("limit", size(raw.limit), headroomOf(exhibit));
+  add("buffers", count(raw.buffers.start.count), "over " + count(raw.length) + " " + raw.unit);
   return list;
+}
+
+// What a limit leaves; where that is nearly all of it, how little is taken says more.
+function headroomOf(exhibit) {
+  const { raw } = exhibit;
+  const taken = takenBy({ exhibit });
+  if (taken > raw.limit) return size(taken - raw.limit) + " too much";
+  return 10 * taken < raw.limit ? percent(taken, raw.limit) + " of it taken" : "headroom " + size(raw.limit - taken);
 }
 
 // A canvas that can be pointed at, focused and read out.
@@ -72,7 +87,7 @@ function addChart(panel, kind) {
     leave: () => { hideTip(); if (kind === "layout") panel.point(null); },
     click: (place) => {
       if (kind === "layout") panel.choose(bufferAt(panel, place.x, place.y));
-      panel.setMoment(place.time * panel.domain);
+      panel.setMoment(panel.time.tickAt(place.time * panel.domain));
     },
     brush: (from, to) => { panel.brush = from && { kind, from, to }; requestDraw(panel, kind); },
     select: (from, to) => selectRange(kind, from, to),
@@ -80,10 +95,10 @@ function addChart(panel, kind) {
   return canvas;
 }
 
-function summaryOf({ raw, ticks }, kind) {
-  const when = raw.unit.slice(0, -1) + " " + count(raw.floorTick);
+function summaryOf({ raw, time }, kind) {
+  const when = raw.unit.slice(0, -1) + " " + count(time(raw.floorTick));
   const texts = {
-    curve: "The most that is live at once is " + size(raw.floor) + " at " + when + " of " + count(ticks) + ". The table below lists who is live then.",
+    curve: "The most that is live at once is " + size(raw.floor) + " at " + when + " of " + count(raw.length) + ". The table below lists who is live then.",
     gaps: "The layout takes " + size(raw.peak) + " at its peak, " + size(raw.peak - raw.floor) + " more than is live at most.",
     layout: count(raw.buffers.start.count) + " buffers as rectangles; n and b walk through those that are shown, the largest first.",
   };
@@ -98,7 +113,7 @@ function addLists(panel) {
   live.append(panel.liveTitle, panel.doing, panel.liveTable);
   panel.againSection = element("div", "again");
   panel.againTitle = element("h3");
-  panel.againTable = element("table");
+  panel.againTable = element("table", "cards");
   panel.againSection.append(panel.againTitle, panel.againTable);
   panel.root.append(live, panel.againSection);
 }
@@ -123,7 +138,7 @@ function selectRange(kind, a, b) {
 
 function hover(panel, kind, event, place) {
   const { exhibit } = panel;
-  const tick = Math.min(exhibit.ticks - 1, Math.floor(place.time * panel.domain));
+  const tick = Math.min(exhibit.ticks - 1, Math.floor(panel.time.tickAt(place.time * panel.domain)));
   if (place.x < panel.frames[kind].left || tick < 0) return hideTip();
   if (kind === "layout") {
     const buffer = bufferAt(panel, place.x, place.y);
@@ -132,7 +147,7 @@ function hover(panel, kind, event, place) {
   }
   const lines = [[exhibit.raw.unit.slice(0, -1) + " " + count(exhibit.time(tick)) + " " + doingAt(exhibit, tick), true]];
   if (kind === "gaps") {
-    lines.push([size(exhibit.top()[tick] - exhibit.live()[tick]) + " unused below " + size(exhibit.top()[tick])]);
+    lines.push([size(exhibit.top()[tick] - exhibit.live()[tick]) + (exhibit.raw.reported === null ? " unused below " : " unused or unknown below ") + size(exhibit.top()[tick])]);
     return showTip(event, lines);
   }
   lines.push([size(exhibit.live()[tick]) + " live"]);
@@ -192,7 +207,7 @@ function chooseBuffer(panel, buffer) {
 // The next of the buffers that are shown, from the largest to the smallest.
 function walkBuffers(panel, direction) {
   const { start, end, bytes, count: all } = panel.exhibit.buffers();
-  const [from, to] = [view.from * panel.domain, view.to * panel.domain];
+  const [from, to] = [view.from, view.to].map((share) => panel.time.tickAt(share * panel.domain));
   const key = from + " " + to;
   if (panel.walked?.key !== key) {
     const list = [];
@@ -217,8 +232,10 @@ function fillLegend(panel) {
     return li;
   };
   const items = keys.map((key) => item("", key.colour, key.name));
-  if (raw.limit !== null) items.push(item("dash", "var(--alarm)", "limit" + (raw.limit > page.scale ? " (" + size(raw.limit) + ", above the chart)" : "")));
+  if (raw.limit !== null) items.push(item("dash", "var(--alarm)", "limit" + (raw.limit > panel.scale ? " (" + size(raw.limit) + ", above the chart)" : "")));
   items.push(item("dots", "var(--ink)", "floor"));
+  if (raw.reported !== null) items.push(item("dash", "var(--soft)", "peak in use"));
   if (reserved > 0) items.push(item("solid", "var(--ink)", "reserved"));
+  if (panel.time.quiet.length > 0) items.push(item("dash", "var(--ink)", "little happens: drawn " + count(1 / panel.time.narrow) + " times narrower"));
   panel.legend.replaceChildren(...items);
 }

@@ -1,6 +1,6 @@
 // Puts the page together. `page.counters` is for tests: how often and how long was drawn, never what.
 
-const page = { panels: [], stackBy: "role", scale: 1, layoutScale: 1, gapScale: 1, colours: {}, counters: { redraws: 0, drawing: 0, longest: 0, rectangles: 0, ready: null } };
+const page = { panels: [], stackBy: "role", ownScale: false, evenTime: false, colours: {}, counters: { redraws: 0, drawing: 0, longest: 0, rectangles: 0, ready: null } };
 
 const CHARTS = { curve: drawCurve, gaps: drawGaps, layout: drawLayout };
 let pending = null;
@@ -53,29 +53,63 @@ function readColours() {
   page.colours = { ink: styleColour("--ink"), soft: styleColour("--soft"), paper: styleColour("--paper"), grid: styleColour("--grid"), alarm: styleColour("--alarm"), empty: styleColour("--raised") };
 }
 
-// One scale of bytes for all. Time is shared where all count the same thing and none is so short that nothing of it would be seen. A limit far above the peak would flatten the curves and is only named.
+// What is reserved is taken, whoever uses it; addresses that others lie between are not.
+const takenBy = ({ exhibit }) => Math.max(exhibit.raw.reported ?? exhibit.raw.peak, exhibit.reserved);
+
+// One scale of bytes for all, or one for each.
 function setScales() {
-  const raws = page.panels.map((panel) => panel.exhibit.raw);
-  const taken = Math.max(1, ...page.panels.map((panel) => Math.max(panel.exhibit.raw.peak, panel.exhibit.reserved)));
+  const groups = page.ownScale ? page.panels.map((panel) => [panel]) : [page.panels];
+  for (const group of groups) {
+    const scales = scalesOf(group);
+    group.forEach((panel) => Object.assign(panel, scales));
+  }
+}
+
+// A limit far above the peak would flatten the curves and is only named.
+function scalesOf(panels) {
+  const raws = panels.map((panel) => panel.exhibit.raw);
+  const taken = Math.max(1, ...panels.map(takenBy));
   const limits = raws.map((raw) => raw.limit ?? 0).filter((limit) => limit <= 1.5 * taken);
-  page.scale = Math.max(taken, ...limits) * 1.04;
   // What is reserved and never used would only leave a layout less room.
   const used = Math.max(1, ...raws.map((raw) => raw.peak));
-  page.layoutScale = Math.max(used, ...limits.filter((limit) => limit <= 1.5 * used)) * 1.04;
-  const longest = Math.max(1, ...raws.map((raw) => raw.ticks));
-  const isShared = raws.every((raw) => raw.unit === raws[0].unit && 1.6 * raw.ticks >= longest);
-  for (const panel of page.panels) panel.domain = isShared ? longest : Math.max(1, panel.exhibit.ticks);
   let gap = 1;
-  for (const { exhibit } of page.panels) exhibit.top().forEach((top, tick) => { gap = Math.max(gap, top - exhibit.live()[tick]); });
-  page.gapScale = gap * 1.08;
+  for (const { exhibit } of panels) exhibit.top().forEach((top, tick) => { gap = Math.max(gap, top - exhibit.live()[tick]); });
+  return {
+    scale: Math.max(taken, ...limits) * 1.04,
+    layoutScale: Math.max(used, ...limits.filter((limit) => limit <= 1.5 * used)) * 1.04,
+    gapScale: gap * 1.08,
+  };
+}
+
+// Time is shared where all count the same thing and none is so short that nothing of it would be seen.
+function setTimes() {
+  for (const panel of page.panels) {
+    const { ticks, raw } = panel.exhibit;
+    panel.time = makeTime(ticks, page.evenTime ? [] : raw.quiet, DATA.quietShare);
+  }
+  const raws = page.panels.map((panel) => panel.exhibit.raw);
+  const longest = Math.max(1, ...page.panels.map((panel) => panel.time.length));
+  const isShared = raws.every((raw) => raw.unit === raws[0].unit) && page.panels.every((panel) => 1.6 * panel.time.length >= longest);
+  for (const panel of page.panels) panel.domain = isShared ? longest : Math.max(1, panel.time.length);
+}
+
+// Offers what makes a difference here: scales where there are several panels, even time where some is drawn narrow.
+function offerChoices() {
+  const choice = (id, isOffered) => { document.getElementById(id).parentElement.hidden = !isOffered; };
+  choice("scale", page.panels.length > 1);
+  choice("time", page.panels.some(({ exhibit }) => exhibit.raw.quiet.length > 0));
+  // A panel that takes less than an eighth of the scale would be a line at the bottom.
+  const taken = page.panels.map(takenBy);
+  page.ownScale = 8 * Math.min(...taken) < Math.max(...taken);
+  document.getElementById("scale").value = page.ownScale ? "own" : "one";
 }
 
 function showRange() {
   const [panel] = page.panels;
   const { exhibit } = panel;
-  const time = (share) => count(exhibit.time(Math.max(0, Math.min(exhibit.ticks - 1, Math.floor(share * panel.domain)))));
+  const time = (share) => count(exhibit.time(Math.max(0, Math.min(exhibit.ticks - 1, Math.floor(panel.time.tickAt(share * panel.domain))))));
   const all = view.from <= 0 && view.to >= 1 && view.high - view.low >= 1;
-  const space = view.high - view.low >= 1 ? "" : ", " + size(view.low * page.layoutScale) + " to " + size(view.high * page.layoutScale);
+  const space = view.high - view.low >= 1 ? "" : ", " + size(view.low * panel.layoutScale) + " to " + size(view.high * panel.layoutScale);
   document.getElementById("range").textContent = all ? "" : exhibit.raw.unit + " " + time(view.from) + " to " + time(view.to - 1e-9) + space;
 }
 
@@ -87,7 +121,9 @@ function start() {
   // Where no layer is known, a stack by layer says nothing.
   const hasLayers = page.panels.some(({ exhibit }) => !exhibit.layers().byOp);
   document.querySelector("#stack-by option[value=layer]").disabled = !hasLayers;
+  offerChoices();
   setScales();
+  setTimes();
   fillComparison();
   page.panels.forEach((panel) => { fillLegend(panel); fillLive(panel); fillAgain(panel); });
   fillLayers();
@@ -102,6 +138,18 @@ function wire() {
     page.stackBy = event.target.value;
     page.panels.forEach((panel) => { fillLegend(panel); fillLive(panel); });
     drawAll();
+  });
+  on("scale", "change", (event) => {
+    page.ownScale = event.target.value === "own";
+    setScales();
+    page.panels.forEach(fillLegend);
+    drawAll();
+  });
+  on("time", "change", (event) => {
+    page.evenTime = event.target.value === "even";
+    setTimes();
+    page.panels.forEach(fillLegend);
+    showAll();
   });
   on("zoom-in", "click", () => zoom(0.5));
   on("zoom-out", "click", () => zoom(2));

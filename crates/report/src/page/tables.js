@@ -2,8 +2,11 @@
 
 const ROWS = 15; // shown at first
 
-function cell(row, text, className) {
-  row.append(element("td", className, text));
+// A cell; `title` is what it is of, for narrow screens, which have no room for columns.
+function cell(row, text, className, title) {
+  const made = element("td", className, text);
+  if (title) made.dataset.title = title;
+  row.append(made);
 }
 
 function barCell(row, share, colour) {
@@ -51,9 +54,9 @@ function fillLive(panel) {
   live.sort((a, b) => bytes[b] - bytes[a]);
   const total = exhibit.live()[moment] ?? 0;
   const isPeak = moment === exhibit.raw.floorTick;
-  panel.liveTitle.textContent = "Live at " + (isPeak ? "the peak" : exhibit.raw.unit.slice(0, -1) + " " + count(exhibit.time(moment))) +
-    ": " + size(total) + " in " + count(live.length) + " buffers";
-  panel.doing.textContent = doingAt(exhibit, moment);
+  const when = exhibit.raw.unit.slice(0, -1) + " " + count(exhibit.time(moment));
+  panel.liveTitle.textContent = (isPeak ? "Most live at once: " : "Live at " + when + ": ") + size(total) + " in " + count(live.length) + " buffers";
+  panel.doing.textContent = [isPeak ? "at " + when : "", doingAt(exhibit, moment)].filter(Boolean).join(", ");
   const stack = exhibit.stack(page.stackBy);
   const hasLayers = !exhibit.layers().byOp;
   const head = [["value"], ["layer", "layer"], ["", "bars"], ["bytes", "number"], ["share", "number"]];
@@ -88,15 +91,16 @@ function fillAgain(panel) {
   if (rows.length === 0) return;
   const { value, op } = exhibit.buffers();
   const total = rows.reduce((sum, row) => sum + row.bytes, 0);
-  panel.againTitle.textContent = "Computed again: " + count(rows.length) + " values, " + size(total);
+  const values = count(rows.length) + (rows.length === 1 ? " value, " : " values, ");
+  panel.againTitle.textContent = "Recomputed (activation checkpointing): " + values + size(total);
   const unit = exhibit.raw.unit;
   panel.againTable.replaceChildren(headOf([["value"], ["op"], ["bytes", "number"], ["not held for", "number"]]));
   fillRows(panel.againTable, rows, ({ buffer, gap, bytes }) => {
     const row = element("tr");
     cell(row, exhibit.texts[value[buffer]], "name");
     cell(row, exhibit.texts[op[buffer]], "name soft");
-    cell(row, size(bytes), "number");
-    cell(row, gap > 0 ? count(gap) + " " + unit : "-", "number");
+    cell(row, size(bytes), "number", "bytes");
+    cell(row, gap > 0 ? count(gap) + " " + unit : "-", "number", "not held for");
     row.addEventListener("mouseenter", () => panel.point(buffer));
     row.addEventListener("mouseleave", () => panel.point(null));
     return row;
@@ -127,7 +131,8 @@ function fillLayers() {
   fillRows(table, found, (name) => {
     const row = element("tr");
     columns.forEach((column, number) => {
-      cell(row, number === 0 ? name : column.text(column.of(name)), number === 0 ? "name" : "number");
+      if (number === 0) cell(row, name, "name");
+      else cell(row, column.text(column.of(name)), "number", column.title);
       if (number === 0) barCell(row, columns[1].of(name) / most);
     });
     return row;
@@ -140,9 +145,9 @@ function layerColumns(panels, sums, byOp) {
   const column = (title, number, key, text = size) => ({ title, of: figure(number, key), text });
   const first = { title: byOp ? "op" : "layer", of: (name) => name.toLowerCase(), text: (name) => name };
   if (sums.length === 1) {
-    return [first, column("at the peak", 0, "atPeak"), column("most at once", 0, "most"), column("taken in all", 0, "total"), column("buffers", 0, "buffers", count)];
+    return [first, column("when most is live", 0, "atPeak"), column("most at once", 0, "most"), column("taken in all", 0, "total"), column("buffers", 0, "buffers", count)];
   }
-  const each = sums.map((_, number) => column(panels[number].exhibit.raw.name + ", at the peak", number, "atPeak"));
+  const each = sums.map((_, number) => column(panels[number].exhibit.raw.name + ", when most is live", number, "atPeak"));
   const last = sums.length - 1;
   const change = (name) => figure(last, "atPeak")(name) - figure(0, "atPeak")(name);
   const signed = (bytes) => (bytes > 0 ? "+" : bytes < 0 ? "−" : "") + size(Math.abs(bytes));
@@ -177,22 +182,21 @@ function fillComparison() {
   const section = document.getElementById("comparison");
   section.hidden = page.panels.length < 2;
   if (section.hidden) return;
-  const table = element("table");
-  table.append(headOf([[""], ["taken at most", "number"], ["", "bars"], ["floor", "number"], ["beyond the floor", "number"], ["against the first", "number"]]));
+  const table = element("table", "cards");
+  const [taken, floor, beyond, against] = ["taken at most", "floor", "beyond the floor", "against the first"];
+  table.append(headOf([[""], [taken, "number"], ["", "bars"], [floor, "number"], [beyond, "number"], [against, "number"]]));
   const body = element("tbody");
-  // What is reserved is taken, whoever uses it.
-  const peakOf = (panel) => Math.max(panel.exhibit.raw.peak, panel.exhibit.reserved);
-  const most = Math.max(1, ...page.panels.map(peakOf));
-  const first = peakOf(page.panels[0]);
+  const most = Math.max(1, ...page.panels.map(takenBy));
+  const first = takenBy(page.panels[0]);
   for (const panel of page.panels) {
     const { raw } = panel.exhibit;
     const row = element("tr");
     cell(row, raw.name, "name");
-    cell(row, size(peakOf(panel)), "number");
-    barCell(row, peakOf(panel) / most);
-    cell(row, size(raw.floor), "number");
-    cell(row, size(Math.max(0, peakOf(panel) - raw.floor)), "number");
-    cell(row, panel === page.panels[0] || !first ? "-" : (peakOf(panel) / first).toFixed(2) + " ×", "number");
+    cell(row, size(takenBy(panel)), "number", taken);
+    barCell(row, takenBy(panel) / most);
+    cell(row, size(raw.floor), "number", floor);
+    cell(row, size(Math.max(0, takenBy(panel) - raw.floor)), "number", beyond);
+    cell(row, panel === page.panels[0] || !first ? "-" : (takenBy(panel) / first).toFixed(2) + " ×", "number", against);
     body.append(row);
   }
   table.append(body);

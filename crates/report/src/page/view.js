@@ -36,7 +36,7 @@ function showAll() {
 
 // A tenth of the time around the peak of a panel.
 function showPeak(panel) {
-  const centre = (panel.exhibit.raw.floorTick + 0.5) / panel.domain;
+  const centre = panel.time.place(panel.exhibit.raw.floorTick + 0.5) / panel.domain;
   const half = Math.max(narrowest(), Math.min(0.05, (view.to - view.from) / 4));
   setView(centre - half, centre + half);
 }

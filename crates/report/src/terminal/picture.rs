@@ -4,6 +4,7 @@ use super::Drawing;
 use crate::chart;
 use crate::exhibit::{Buffer, ROLES, look};
 use plimsoll_trace::Bytes;
+use std::ops::Range;
 
 /// Text in one of a terminal's 256 colours.
 pub(super) fn paint(text: &str, code: u8) -> String {
@@ -11,13 +12,17 @@ pub(super) fn paint(text: &str, code: u8) -> String {
 }
 
 /// Live bytes over time. With colours, the roles are stacked.
-pub(super) fn curve(drawing: &Drawing, width: usize, height: usize) -> String {
+pub(super) fn curve(drawing: &Drawing, spans: &[Range<usize>], height: usize) -> String {
     let live = &drawing.figures.live;
-    if !drawing.colour || live.is_empty() || drawing.scale == Bytes::ZERO {
-        return chart::scaled_curve(live, drawing.scale, width, height);
+    if live.is_empty() || drawing.scale == Bytes::ZERO {
+        return String::new();
     }
-    let columns: Vec<Vec<(u64, u8)>> =
-        chart::columns(live, width).into_iter().map(|tick| stack(drawing, tick as u32)).collect();
+    let ticks = chart::columns(live, spans);
+    if !drawing.colour {
+        let columns: Vec<Bytes> = ticks.into_iter().map(|tick| live[tick]).collect();
+        return chart::filled(&columns, drawing.scale, height);
+    }
+    let columns: Vec<Vec<(u64, u8)>> = ticks.into_iter().map(|tick| stack(drawing, tick as u32)).collect();
     let mut lines = Vec::new();
     for row in (0..height).rev() {
         let cells = columns.iter().map(|stack| cell(stack, drawing.scale, row, height));
@@ -74,25 +79,23 @@ fn painted(cells: impl Iterator<Item = (char, u8)>) -> String {
 
 /// Space against time: time to the right, offsets upwards. A cell has the letter of the role in its middle; `.` is
 /// free.
-pub(super) fn layout(drawing: &Drawing, width: usize, height: usize) -> String {
-    let ticks = u64::from(drawing.exhibit.ticks);
-    let width = (width as u64).min(ticks);
-    let (scale, height) = (drawing.scale.0, height as u64);
-    if width == 0 || scale == 0 {
+pub(super) fn layout(drawing: &Drawing, spans: &[Range<usize>], height: usize) -> String {
+    let (scale, height) = (drawing.span.0, height as u64);
+    let middle: Vec<u32> = spans.iter().map(|span| ((span.start + span.end - 1) / 2) as u32).collect();
+    if middle.is_empty() || scale == 0 {
         return String::new();
     }
-    let mut cells = vec![vec![('.', 0u8); width as usize]; height as usize];
+    let mut cells = vec![vec![('.', 0u8); middle.len()]; height as usize];
     for Buffer { live, offset, bytes, role, .. } in &drawing.exhibit.buffers {
         let known = look(drawing.exhibit.texts.get(*role));
         let rows = middles(offset.0, offset.0.saturating_add(bytes.0), scale, height);
         for row in rows {
-            for column in middles(live.start.into(), live.end.into(), ticks, width) {
-                cells[row as usize][column as usize] = (known.letter, known.terminal);
-            }
+            let [from, to] = [live.start, live.end].map(|tick| middle.partition_point(|at| *at < tick));
+            cells[row as usize][from..to].fill((known.letter, known.terminal));
         }
     }
     let line = |(row, cells): (usize, Vec<(char, u8)>)| {
-        let label = if row + 1 == height as usize { drawing.scale.to_string() } else { String::new() };
+        let label = if row + 1 == height as usize { drawing.span.to_string() } else { String::new() };
         let text =
             if drawing.colour { painted(cells.into_iter()) } else { cells.iter().map(|(c, _)| *c).collect() };
         format!("{label:>10} ▏{text}")
@@ -101,7 +104,7 @@ pub(super) fn layout(drawing: &Drawing, width: usize, height: usize) -> String {
 }
 
 /// The cells of `count` over `all` whose middles lie in a range.
-fn middles(start: u64, end: u64, all: u64, count: u64) -> std::ops::Range<u64> {
+fn middles(start: u64, end: u64, all: u64, count: u64) -> Range<u64> {
     // The middle of cell c is (2 c + 1) all / (2 count); the first at or after a place is found by rounding up.
     let first = |place: u64| {
         let (place, all, count) = (u128::from(place), u128::from(all), u128::from(count));

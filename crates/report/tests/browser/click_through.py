@@ -240,13 +240,67 @@ def check_small(browser, folder):
 def check_pair(browser, folder):
     reader = Reader(browser, folder / "pair.html")
     assert reader.page.locator("#comparison tbody tr").count() == 2
-    tops = reader.run("() => page.panels.map((panel) => [panel.domain, panel.frames.curve.y(page.scale), panel.curve.getBoundingClientRect().top])")
+    tops = reader.run("() => page.panels.map((panel) => [panel.domain, panel.frames.curve.y(panel.scale), panel.curve.getBoundingClientRect().top])")
     assert tops[0] == tops[1], ("one scale, side by side", tops)
     assert "last − first" in reader.text("#layer-table thead")
     reader.page.click("#zoom-in")
     reader.settle()
     frames = reader.run("() => page.panels.map((panel) => [panel.frames.layout.from, panel.frames.layout.to])")
     assert frames[0] == frames[1], frames
+    reader.close()
+
+
+def check_scales(browser, folder):
+    """A small panel beside a large one can be read, and both can stand on one scale."""
+    reader = Reader(browser, folder / "scales.html")
+    filled = """() => page.panels.map(({ exhibit, frames }) => {
+        const { layout } = frames;
+        return (layout.y(0) - layout.y(exhibit.raw.peak)) / layout.height;
+    })"""
+    tiny, huge = reader.run(filled)
+    assert tiny > 0.9 and huge > 0.9, ("each on its own scale", tiny, huge)
+    reader.page.select_option("#scale", "one")
+    reader.settle()
+    tiny, huge = reader.run(filled)
+    assert tiny < 0.01 and huge > 0.9, ("one scale for all", tiny, huge)
+    reader.close()
+    reader = Reader(browser, folder / "small.html")
+    assert reader.page.is_hidden("#scale") and reader.page.is_hidden("#time"), "one panel needs no choice"
+    reader.close()
+
+
+def check_reported(browser, folder):
+    """Where an allocator's own count is known, it is the peak that every figure goes by."""
+    reader = Reader(browser, folder / "reported.html")
+    figures = reader.text(".figures")
+    for piece in ("peak in use", "32.0 MiB", "addresses", "64.0 MiB", "64.0 GiB", "0.0 % of it taken"):
+        assert piece in figures, (piece, figures)
+    assert "fragmentation" not in figures, figures
+    assert "Unused or unknown" in reader.text(".panel") and "peak in use" in reader.text(".legend")
+    reader.close()
+
+
+def check_quiet(browser, folder):
+    """A long wait is drawn narrow, the steps behind it have most of the room, and pointing still finds the right moment."""
+    reader = Reader(browser, folder / "quiet.html")
+    begin = "() => { const p = page.panels[0], f = p.frames.curve, [[tick]] = p.exhibit.raw.marks; return [tick, (f.x(tick) - f.left) / f.width]; }"
+    tick, share = reader.run(begin)
+    assert share < 0.15, ("the steps begin early", tick, share)
+    assert "times narrower" in reader.text(".legend")
+    for at in (tick // 2, tick + 3, tick + 20):
+        x, y = reader.place("curve", at + 0.5, 1)
+        reader.point("curve", x, y - 4)
+        wanted = reader.run("(tick) => 'event ' + count(page.panels[0].exhibit.time(tick))", at)
+        assert wanted in reader.text("#tip"), (at, wanted, reader.text("#tip"))
+    reader.page.click("#zoom-peak")
+    reader.settle()
+    peak = reader.run("() => { const p = page.panels[0], f = p.frames.curve; return [f.left, f.x(p.exhibit.raw.floorTick), f.right]; }")
+    assert peak == sorted(peak), peak
+    reader.page.select_option("#time", "even")
+    reader.settle()
+    tick, share = reader.run(begin)
+    assert share > 0.9 and reader.view() == [0, 1, 0, 1], ("even time is offered", tick, share)
+    assert "times narrower" not in reader.text(".legend")
     reader.close()
 
 
@@ -296,11 +350,16 @@ def check_odd(browser, folder):
 
 
 def check_narrow(browser, folder):
-    for name in ("small", "pair", "hostile", "diagnosis"):
+    cut = """() => [...document.querySelectorAll("th, td")].filter((cell) => {
+        const box = cell.getBoundingClientRect(), holder = cell.closest(".scroll");
+        return box.width > 0 && (box.right > 400 || (holder && holder.scrollWidth > holder.clientWidth));
+    }).map((cell) => cell.textContent)"""
+    for name in ("small", "pair", "quiet", "scales", "hostile", "diagnosis"):
         for scheme in ("light", "dark"):
             reader = Reader(browser, folder / (name + ".html"), width=400, height=800, scheme=scheme)
             width = reader.run("() => document.documentElement.scrollWidth")
             assert width <= 400, (name, "is wider than the screen", width)
+            assert reader.run(cut) == [], (name, "cells that cannot be seen whole", reader.run(cut))
             reader.close()
 
 
@@ -311,8 +370,11 @@ def check_diagnosis(browser, folder):
     reader.page.click("#theme")
     reader.page.click("#theme")
     assert reader.run("() => getComputedStyle(document.body).backgroundColor") != light
+    remedies = reader.page.locator("details")
+    assert remedies.count() > 3
+    assert all(remedies.nth(number).locator("pre").is_visible() for number in range(remedies.count())), "nothing that helps is folded away"
     reader.page.locator("summary").first.click()
-    assert reader.page.locator("details[open] pre").first.is_visible()
+    assert reader.page.locator("details pre").first.is_hidden()
     reader.close()
 
 
@@ -342,7 +404,7 @@ def main():
         if path.is_file():
             open_one(browser, path)
         else:
-            for check in (check_small, check_pair, check_large, check_odd, check_narrow, check_diagnosis):
+            for check in (check_small, check_pair, check_scales, check_reported, check_quiet, check_large, check_odd, check_narrow, check_diagnosis):
                 check(browser, path)
                 print("ok   ", check.__name__)
         browser.close()

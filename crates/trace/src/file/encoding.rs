@@ -44,7 +44,7 @@ impl Expectation {
             What::Step { number } => self.step = number.wrapping_add(1),
             What::Clock { nanoseconds } => self.clock = nanoseconds,
             What::Again { from, count } => self.again = (from, count),
-            What::Region { .. } | What::Refused { .. } => {}
+            What::Evaluation | What::Region { .. } | What::Refused { .. } => {}
         }
     }
 }

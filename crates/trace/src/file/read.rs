@@ -2,8 +2,8 @@
 
 use super::encoding::{Expectation, differing};
 use super::{
-    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, FREE, HEADER, KIND, LABEL, LABEL_AGAIN, MOST_EVENTS, MOST_NAMES,
-    NEXT_BLOCK, NEXT_LABEL, REFUSED, REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
+    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, EVALUATION, FREE, HEADER, KIND, LABEL, LABEL_AGAIN, MOST_EVENTS,
+    MOST_NAMES, NEXT_BLOCK, NEXT_LABEL, REFUSED, REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
 };
 use crate::{BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -148,6 +148,7 @@ impl<R: BufRead> Reader<R> {
         let what = match first {
             STEP => What::Step { number: differing(self.number()?, self.expected.step) },
             CLOCK => What::Clock { nanoseconds: differing(self.number()?, self.expected.clock) },
+            EVALUATION => What::Evaluation,
             REGION => What::Region { offset: Offset(self.number()?), bytes: Bytes(self.number()?) },
             REFUSED => What::Refused { bytes: Bytes(self.number()?), label: LabelId(self.fitting()?) },
             AGAIN => What::Again { from: self.fitting()?, count: self.fitting()? },

@@ -2,8 +2,8 @@
 
 use super::encoding::{Expectation, difference, put};
 use super::{
-    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, FREE, HEADER, LABEL, LABEL_AGAIN, NEXT_BLOCK, NEXT_LABEL, REFUSED,
-    REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
+    ABOUT, AGAIN, AGAIN_SAME, CLOCK, END, EVALUATION, FREE, HEADER, LABEL, LABEL_AGAIN, NEXT_BLOCK,
+    NEXT_LABEL, REFUSED, REGION, SAME_BYTES, SAME_OFFSET, SAME_TIME, STEP, TAKE,
 };
 use crate::{About, Event, Label, Trace, What};
 use std::collections::HashMap;
@@ -101,6 +101,7 @@ impl<W: Write> Writer<W> {
         };
         match what {
             What::Step { number } => record(STEP, &[difference(number, expected.step)]),
+            What::Evaluation => record(EVALUATION, &[]),
             What::Clock { nanoseconds } => record(CLOCK, &[difference(nanoseconds, expected.clock)]),
             What::Region { offset, bytes } => record(REGION, &[offset.0, bytes.0]),
             What::Refused { bytes, label } => record(REFUSED, &[bytes.0, label.0.into()]),

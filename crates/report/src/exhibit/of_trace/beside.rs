@@ -2,7 +2,7 @@
 
 use super::Exhibit;
 use crate::exhibit::LARGEST;
-use plimsoll_trace::{Bytes, Trace, What, reserved};
+use plimsoll_trace::{Bytes, Mark, Trace, What, reserved};
 
 /// Steps and refusals that are marked on the charts; more would only hide them.
 const MARKS: usize = 200;
@@ -16,6 +16,7 @@ pub(super) fn add(exhibit: &mut Exhibit, trace: &Trace, ticks: &[u32]) {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     exhibit.headline = parts.join(" · ");
     exhibit.limit = about.limit;
+    exhibit.reported = about.reported_peak.filter(|peak| peak.0 <= LARGEST);
     let tick = |after: usize| ticks.get(after).or(ticks.last()).copied().unwrap_or(0);
     let reserved = reserved(trace).into_iter().filter(|(_, bytes)| bytes.0 <= LARGEST);
     exhibit.reserved = reserved.map(|(after, bytes)| (tick(after), bytes)).collect();
@@ -31,30 +32,62 @@ pub(super) fn add(exhibit: &mut Exhibit, trace: &Trace, ticks: &[u32]) {
 }
 
 fn add_marks(exhibit: &mut Exhibit, trace: &Trace, tick: &dyn Fn(usize) -> u32) {
-    let (mut refused, mut repeated) = (0, 0u64);
-    for mark in &trace.marks {
-        let name = match mark.what {
-            What::Step { number } => format!("step {number}"),
-            What::Refused { bytes, .. } => {
-                refused += 1;
-                format!("refused {bytes}")
+    let mut marks: Vec<(usize, String)> = Vec::new();
+    let (mut refused, mut same_steps, mut same_batches) = (0, 0, 0);
+    for part in parts(trace) {
+        let again = part.marks.iter().filter(|mark| matches!(mark.what, What::Again { .. }));
+        // A step that is the same as an earlier one has no events of its own: nothing that is shown is of it.
+        let is_same = again.clone().any(|mark| mark.after == part.after);
+        match part.begins {
+            Some(What::Step { number }) if !is_same => marks.push((part.after, format!("step {number}"))),
+            Some(What::Step { .. }) => same_steps += 1,
+            Some(_) => {
+                marks.push((part.after, "evaluation".to_string()));
+                same_batches += again.count();
             }
-            What::Again { .. } => {
-                repeated += 1;
-                continue;
-            }
-            What::Clock { .. } | What::Region { .. } => continue,
-        };
-        if exhibit.marks.len() < MARKS {
-            exhibit.marks.push((tick(mark.after), name));
+            None => {}
+        }
+        for mark in part.marks {
+            let What::Refused { bytes, .. } = mark.what else { continue };
+            refused += 1;
+            marks.push((mark.after, format!("refused {bytes}")));
         }
     }
-    if refused > 0 {
-        exhibit.notes.push(format!("{refused} requests were refused."));
+    exhibit.marks.extend(marks.into_iter().take(MARKS).map(|(after, name)| (tick(after), name)));
+    let counts = [
+        (refused, "request was refused.", "requests were refused."),
+        (
+            same_steps,
+            "more step was the same as one that is shown.",
+            "more steps were the same as one that is shown.",
+        ),
+        (
+            same_batches,
+            "more batch of the evaluation was the same as the one that is shown.",
+            "more batches of the evaluation were the same as the one that is shown.",
+        ),
+    ];
+    for (count, one, many) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        exhibit.notes.push(format!("{count} {}", if count == 1 { one } else { many }));
     }
-    if repeated > 0 {
-        exhibit.notes.push(format!("{repeated} more steps were the same as one that is shown."));
-    }
+}
+
+/// What lies between two marks that begin something.
+struct Part<'a> {
+    /// A step or an evaluation; nothing for what comes before the first.
+    begins: Option<What>,
+    /// How many events happened before it.
+    after: usize,
+    marks: &'a [Mark],
+}
+
+fn parts(trace: &Trace) -> impl Iterator<Item = Part<'_>> {
+    let begins = |mark: &Mark| matches!(mark.what, What::Step { .. } | What::Evaluation);
+    trace.marks.chunk_by(move |_, mark| !begins(mark)).map(move |marks| Part {
+        begins: Some(marks[0].what).filter(|_| begins(&marks[0])),
+        after: marks[0].after,
+        marks,
+    })
 }
 
 #[cfg(test)]
@@ -83,14 +116,30 @@ mod tests {
         }
         trace.mark(What::Region { offset: Offset(1024), bytes: Bytes(1024) });
         trace.mark(What::Refused { bytes: Bytes(9999), label });
-        trace.mark(What::Again { from: 0, count: 4 });
+        for number in 2..5 {
+            trace.mark(What::Step { number });
+            trace.mark(What::Again { from: 0, count: 4 });
+        }
+        trace.mark(What::Evaluation);
+        let (time, block, offset) = (Time(2), BlockId(2), Offset(0));
+        trace.events.push(Event::Take { time, block, offset, bytes: Bytes(64), label });
+        trace.events.push(Event::Free { time, block });
+        trace.mark(What::Again { from: 4, count: 2 });
         let exhibit = Exhibit::of_trace(&trace).unwrap();
         assert_eq!(exhibit.headline, "mlp · batch 4 · eager run");
         assert_eq!(
             (exhibit.limit, exhibit.reserved),
-            (Some(Bytes(4096)), vec![(0, Bytes(1024)), (1, Bytes(2048))])
+            (Some(Bytes(4096)), vec![(0, Bytes(1024)), (2, Bytes(2048))])
         );
-        assert_eq!(exhibit.marks, [(0, "step 1".to_string()), (1, "refused 9.76 KiB".to_string())]);
-        assert_eq!(exhibit.notes.len(), 3, "{:?}", exhibit.notes);
+        let marks: Vec<(u32, &str)> =
+            exhibit.marks.iter().map(|(tick, name)| (*tick, name.as_str())).collect();
+        assert_eq!(marks, [(0, "step 1"), (2, "refused 9.76 KiB"), (2, "evaluation")]);
+        let notes = [
+            "1 request was refused.",
+            "3 more steps were the same as one that is shown.",
+            "1 more batch of the evaluation was the same as the one that is shown.",
+            "The plan of the same step needs 512 B.",
+        ];
+        assert_eq!(exhibit.notes, notes);
     }
 }
