@@ -130,8 +130,7 @@ impl RecipeRequest {
         let Some((trial, needs)) = found.recipe() else { return Ok(None) };
         let model = &self.step.job.model;
         let path = self.output.clone().unwrap_or_else(|| usual_path(model));
-        let file =
-            RecipeFile::new(&relative_to(model, &path), budget, trial.recipe, needs.clone());
+        let file = RecipeFile::new(&relative_to(model, &path), budget, trial.recipe, needs.clone());
         let text = serde_json::to_string_pretty(&file).expect("a recipe is plain data");
         whole_file::write(&path, |file| file.write_all(text.as_bytes()))
             .map_err(|error| RequestError::Unwritable { path: path.clone(), error })?;
