@@ -84,10 +84,10 @@ impl Diagnose {
         let Some(memory) = self.memory else { return };
         let other = log.dumps.iter().filter_map(|dump| dump.limit).find(|limit| limit.size() != memory);
         if let Some(limit) = other {
-            eprintln!(
+            output::tell(format!(
                 "note: the log says {} itself; --memory {memory} is for reports that do not",
                 limit.size()
-            );
+            ));
         }
     }
 }

@@ -78,9 +78,9 @@ fn tell_start(report: &ReplayReport) {
         true => format!("; `{RESUMED}` goes on from the pool as it was recorded"),
         false => String::new(),
     };
-    eprintln!(
+    output::tell(format!(
         "note: the recording begins with {before} blocks that are live; allocators begin with nothing and take these first{resumed}"
-    );
+    ));
 }
 
 fn as_text(report: &ReplayReport) -> String {
