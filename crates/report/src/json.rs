@@ -25,6 +25,7 @@ pub fn print(exhibit: &Exhibit) -> Value {
         "peak_bytes": figures.peak,
         "floor_bytes": figures.floor,
         "fragmentation_bytes": figures.fragmentation(),
+        "reported_peak_bytes": exhibit.reported,
         "reserved_bytes": figures.reserved,
         "limit_bytes": exhibit.limit,
         "clock": exhibit.clock.unit(),
