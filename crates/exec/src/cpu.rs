@@ -7,7 +7,7 @@ use crate::backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session
 use crate::bound::{self, BoundStep, run_guarded};
 use crate::kernels::{CpuKernels, cpu};
 use plimsoll_graph::{ElementType, TensorType};
-use plimsoll_memory::{Device, HostArena};
+use plimsoll_memory::{Device, HostArena, Mapping};
 use plimsoll_plan::{Profile, Target, VerifiedArena, bytes_of};
 use plimsoll_trace::{Bytes, Offset};
 use std::ops::Range;
@@ -66,10 +66,20 @@ impl Backend for CpuBackend {
     }
 }
 
-/// A pool of so many threads, if the operating system gives them.
+/// What the standard library asks for a thread's stack, in addresses.
+const STACK: u64 = 2 << 20;
+
+/// Addresses that must be left when all threads run: without any, an allocation ends the process.
+const SPARE: u64 = 32 << 20;
+
+/// A pool of so many threads, if the operating system gives them. Their stacks are asked for together first: a thread
+/// that starts in the last addresses of the process ends it before anybody can say why.
 pub(crate) fn start_threads(threads: usize) -> Result<rayon::ThreadPool, BindError> {
+    let refused = |said: String| BindError::Threads { threads, said };
+    let stacks = Mapping::lazy(Bytes(threads as u64 * STACK + SPARE));
+    drop(stacks.map_err(|error| refused(error.to_string()))?);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| BindError::Threads { threads, said: error.to_string() })
+    pool.map_err(|error| refused(error.to_string()))
 }
 
 struct CpuSession {

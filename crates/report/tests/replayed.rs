@@ -100,12 +100,18 @@ fn a_higher_limit_usually_does() {
 
 #[test]
 fn a_plan_has_room_where_it_is_promised() {
+    let mut promises = 0;
     for (name, diagnosis, events) in runs() {
         let limit = diagnosis.dump.limit.unwrap().bytes;
         let (_, live) = replay(&events, BfcOptions::default(), limit);
         let needed = live + diagnosis.dump.request.unwrap().bytes;
-        assert_eq!(enough(&diagnosis, "planned_layout"), Some(needed <= limit), "{name}");
+        // Nothing is promised where weights are still being built: more is to come.
+        if let Some(enough) = enough(&diagnosis, "planned_layout") {
+            assert_eq!(enough, needed <= limit, "{name}");
+            promises += 1;
+        }
     }
+    assert!(promises >= 4, "only {promises} promises");
 }
 
 /// The surplus of each block that was live when the request failed, and the block's bytes, largest first.

@@ -225,7 +225,7 @@ impl Allocator for Torch {
 fn rounded(bytes: u64, divisions: &[u8; settings::INTERVALS]) -> Option<u64> {
     let interval = bytes.max(1).ilog2().saturating_sub(20) as usize;
     let exponent = u32::from(divisions[interval.min(settings::INTERVALS - 1)]);
-    let least = GRANULE.checked_shl(exponent).unwrap_or(u64::MAX);
+    let least = 1u64.checked_shl(exponent).and_then(|parts| GRANULE.checked_mul(parts)).unwrap_or(u64::MAX);
     if exponent == 0 || bytes <= least {
         return bytes.max(1).checked_next_multiple_of(GRANULE);
     }
