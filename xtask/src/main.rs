@@ -22,7 +22,7 @@ Usage: cargo xtask check [--only PART]
        cargo xtask fuzz [--short] [--cases N] [--seed N] [--program PATH]
 
 audit runs the program on the zoo, on Keras files, at three budgets each, with lengths, depth, threads, saving,
-loading and eager mode, and compares memory as seen from outside with what the README promises (half an hour).
+loading and eager mode, and compares memory as seen from outside with what the README promises (some minutes).
 fuzz gives it damaged files and hostile flags (10000 cases, some minutes). Both build the optimised program.
 
 Parts, in the order they run; the first failure ends the check:
