@@ -146,7 +146,9 @@ impl Job {
         let target = self.target();
         let costs = self.costs(&training.graph);
         let (options, effort) = (self.options, aim.effort);
-        let setting = Setting { target: &target, options, residents, costs: &costs, effort };
+        let watch = |looked| self.watch.tell(looked);
+        let setting =
+            Setting { target: &target, options, residents, costs: &costs, effort, watch: Some(&watch) };
         let budget = aim.budget.unwrap_or(Bytes(u64::MAX));
         let made = plan_within(&training.graph, setting, budget);
         Ok((Draft::new(rows, &training, made.rewritten.graph, made.plan)?, made.least))
@@ -183,6 +185,7 @@ impl Job {
             residents: &residents,
             costs: &costs,
             effort: 0,
+            watch: None,
         };
         let point = |made: Within| {
             let (graph, peak) = (&made.rewritten.graph, made.plan.peak);

@@ -3,9 +3,15 @@
 //! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change
 //! the decision that takes most bytes above the budget away for its cost, until none are left; then hold again whatever
 //! there is room for; then, as long as effort is left, anneal (see `anneal`), undo the decisions of one stretch of time
-//! and repair, and keep what became cheaper. Effort is counted in runs looked at.
+//! and repair, and keep what became cheaper. In large problems many changes are made at once (see `batches`), in those
+//! of middle size that is tried, too, and what came out better is kept. Effort is counted in runs looked at.
 
 mod anneal;
+mod batches;
+mod heights;
+mod picture;
+
+use picture::Closure;
 
 use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
@@ -17,6 +23,15 @@ const CLOSE: f64 = 0.9;
 
 /// Which part of what is above the budget an item must have to matter: one in so many.
 const SMALL: u64 = 4000;
+
+/// Sizes of problems, in gaps times tasks: tiny ones are searched with one change at a time, large ones with many at
+/// once, those between in both ways; but those that are not small so only where there is effort.
+const TINY: u64 = 1 << 12;
+const SMALL_PROBLEM: u64 = 1 << 16;
+const LARGE: u64 = 1 << 22;
+
+/// How often each gap is looked at by itself, where many at once are tried, too.
+const LOOKS: u64 = 6;
 
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
@@ -42,7 +57,7 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
         if !is_cheaper && (best.sums.excess == 0 || searcher.effort == 0) {
             continue;
         }
-        let found = searcher.descend(beginning);
+        let found = searcher.descend_quickly(beginning);
         if found.is_better_than(&best) {
             best = found;
         }
@@ -60,7 +75,8 @@ pub fn search_from(problem: &Problem, gaps: Vec<Gap>, budget: u64, effort: u64) 
 }
 
 impl Found {
-    fn is_better_than(&self, other: &Self) -> bool {
+    /// Whether it is nearer to the budget; or as near, and cheaper.
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.sums.excess, self.sums.extra) < (other.sums.excess, other.sums.extra)
     }
 }
@@ -77,7 +93,12 @@ struct Searcher<'a> {
     /// Bytes above the budget with everything held.
     held_excess: u128,
     effort: u64,
+    /// Whether there was any effort.
+    is_thorough: bool,
+    /// How many runs may yet be looked at for one change at a time.
+    looks: u64,
     random: u64,
+    closure: Closure,
 }
 
 /// Another decision for one gap.
@@ -129,17 +150,58 @@ impl<'a> Searcher<'a> {
             tasks: tasks.max(1),
             held_excess: held.excess,
             effort,
+            is_thorough: effort > 0,
+            looks: u64::MAX,
             random: 0x9E37_79B9_7F4A_7C15,
+            closure: Closure::default(),
         }
     }
 
     fn sums(&mut self, gaps: &[Gap]) -> Sums {
         self.effort = self.effort.saturating_sub(self.tasks);
+        self.looks = self.looks.saturating_sub(self.tasks);
         self.scheduler.sums(gaps, self.budget)
     }
 
     /// Repairs, then holds again what there is room for.
     fn descend(&mut self, gaps: Vec<Gap>) -> Found {
+        let size = self.size();
+        let many = self.descend_quickly(gaps.clone());
+        let other = match size {
+            ..=TINY => return many,
+            ..=LARGE if self.is_thorough || size <= SMALL_PROBLEM => {
+                self.looks = LOOKS * size;
+                self.descend_singly(gaps)
+            }
+            ..=LARGE => self.descend_in_batches(gaps, batches::FEW_ALIKE),
+            _ => return many,
+        };
+        if many.is_better_than(&other) { many } else { other }
+    }
+
+    /// The same in one way only.
+    fn descend_quickly(&mut self, gaps: Vec<Gap>) -> Found {
+        self.looks = u64::MAX;
+        match self.size() {
+            ..=TINY => self.descend_singly(gaps),
+            _ => self.descend_in_batches(gaps, batches::MANY_ALIKE),
+        }
+    }
+
+    /// Gaps that may be changed, times tasks.
+    fn size(&self) -> u64 {
+        self.candidates.len() as u64 * self.tasks
+    }
+
+    /// The same with many changes at once, those that gain so nearly the same.
+    fn descend_in_batches(&mut self, gaps: Vec<Gap>, alike: f64) -> Found {
+        let mut found = self.repair_in_batches(gaps, alike);
+        self.hold_again_in_batches(&mut found);
+        found
+    }
+
+    /// The same with one change at a time.
+    fn descend_singly(&mut self, gaps: Vec<Gap>) -> Found {
         let mut found = self.repair(gaps);
         if found.sums.excess > 0 && !self.small.is_empty() {
             self.candidates.append(&mut self.small);
@@ -155,7 +217,7 @@ impl<'a> Searcher<'a> {
         let mut found = Found { gaps, sums };
         let mut age = 0;
         let mut moves = self.all_moves(&mut found, age);
-        while found.sums.excess > 0 {
+        while found.sums.excess > 0 && self.looks > 0 {
             let Some(best) = moves.pop() else { break };
             let fresh =
                 if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };
@@ -301,7 +363,7 @@ impl<'a> Searcher<'a> {
             for gap in near {
                 gaps[gap] = if self.pick(4) == 0 { gaps[gap] } else { Gap::Held };
             }
-            let found = self.descend(gaps);
+            let found = self.descend_quickly(gaps);
             if found.is_better_than(best) {
                 *best = found;
             }

@@ -18,7 +18,7 @@ pub(super) fn exact(
     match (job.micro_batches, allowed.is_withheld(Lever::Recompute)) {
         (1, _) => fastest(job, plain, budget, allowed),
         (_, true) => Ok(plain.clone()),
-        (_, false) => within(job, budget, allowed),
+        (_, false) => within(job, budget, allowed, Aim::within(budget)),
     }
 }
 
@@ -28,16 +28,17 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Resu
     let micro_batches = if may_cut { count(&job.on_any_machine(), budget, allowed)? } else { 1 };
     match micro_batches {
         1 if plain.peak() <= budget => Ok(plain.clone()),
-        _ => within(&Job { micro_batches, ..job.clone() }, budget, allowed),
+        // The count was chosen with as much effort as it is planned with now: with another, more memory might be slower.
+        _ if may_cut => {
+            within(&Job { micro_batches, ..job.clone() }, budget, allowed, Aim::quickly_within(budget))
+        }
+        _ => within(job, budget, allowed, Aim::within(budget)),
     }
 }
 
 /// A number of micro-batches that is given, with as many lanes as there is room for.
-fn within(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
-    let aim = match allowed.is_withheld(Lever::Recompute) {
-        true => Aim::WHATEVER,
-        false => Aim::within(budget),
-    };
+fn within(job: &Job, budget: Bytes, allowed: Allowed, aim: Aim) -> Result<Prepared, JobError> {
+    let aim = if allowed.is_withheld(Lever::Recompute) { Aim::WHATEVER } else { aim };
     let prepare = |job: &Job| Prepared::new(job, aim, &Residents::default());
     match allowed.is_withheld(Lever::Threads) {
         true => prepare(job),
@@ -45,15 +46,16 @@ fn within(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobErr
     }
 }
 
-/// How many micro-batches are fastest: one, the fewest that need nothing computed again, or half as many with some of
-/// it computed again. The sums of a step depend on it, so the job must be the same on any machine.
+/// How many micro-batches are fastest: the fewest that need nothing computed again, or fewer, down to one, with some of
+/// it computed again. Which these are follows from the batch alone, so a larger budget tries what a smaller one does. The
+/// sums of a step depend on the count, so the job must be the same on any machine.
 fn count(job: &Job, budget: Bytes, allowed: Allowed) -> Result<usize, JobError> {
     if job.prepare()?.peak() <= budget {
         return Ok(1);
     }
     let enough = fewest_micro_batches(job, budget);
-    let mut counts = vec![1, enough.div_ceil(2), enough];
-    counts.dedup();
+    let fewer = std::iter::successors(Some(1), |count| Some(2 * count)).take_while(|&count| count < enough);
+    let counts: Vec<usize> = fewer.chain([enough]).collect();
     let aim = match allowed.is_withheld(Lever::Recompute) {
         true => Aim::WHATEVER,
         false => Aim::quickly_within(budget),
