@@ -1,9 +1,10 @@
 //! How a search for a plan goes on, on stderr: one line on a terminal, a line now and then elsewhere. Nothing, if the
 //! search takes less than a second.
 
+use crate::output;
 use plimsoll::plan::recompute::Looked;
 use plimsoll::{Bytes, Watch};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,8 +30,13 @@ pub fn watch() -> Watch {
 /// Takes the line away.
 pub fn clear() {
     if IS_SHOWN.swap(false, Ordering::Relaxed) {
-        eprint!("\r\x1b[K");
+        show("\r\x1b[K");
     }
+}
+
+/// Who does not listen misses it.
+fn show(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 struct Search {
@@ -51,12 +57,12 @@ impl Search {
             self.looks,
             self.smallest.unwrap_or(floor)
         );
-        if std::io::stderr().is_terminal() {
+        if io::stderr().is_terminal() {
             IS_SHOWN.store(true, Ordering::Relaxed);
-            eprint!("\r\x1b[K{line}");
+            show(&format!("\r\x1b[K{line}"));
             self.next = Instant::now() + ON_TERMINAL;
         } else {
-            eprintln!("{line}");
+            output::tell(&line);
             self.next = Instant::now() + ELSEWHERE;
         }
     }

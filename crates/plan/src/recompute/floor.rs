@@ -60,11 +60,13 @@ impl<'a> Ways<'a> {
         let first = self.run(task, &waiting);
         let mut live: Items = self.items(&task.inputs).collect();
         live.extend(&waiting);
-        let mut seen = HashSet::from([live.clone()]);
         let mut open = BinaryHeap::from([(Reverse(first), live)]);
-        let mut reached = first;
-        for _ in 0..steps {
+        let (mut passed, mut reached) = (HashSet::new(), first);
+        while passed.len() < steps {
             let Some((Reverse(most), live)) = open.pop() else { break };
+            if !passed.insert(live.clone()) {
+                continue;
+            }
             reached = most;
             let producers: BTreeSet<usize> =
                 live.iter().filter_map(|&item| self.problem.items[item].producer).collect();
@@ -73,7 +75,7 @@ impl<'a> Ways<'a> {
             }
             for producer in producers {
                 let (before, needed) = self.step_back(producer, &live);
-                if seen.insert(before.clone()) {
+                if !passed.contains(&before) {
                     open.push((Reverse(most.max(needed)), before));
                 }
             }
