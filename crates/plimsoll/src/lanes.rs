@@ -40,7 +40,7 @@ pub(crate) fn most_lanes(
     prepare: impl Fn(&Job) -> Result<Prepared, JobError>,
 ) -> Result<Prepared, JobError> {
     let most = prepare(job)?;
-    if most.peak() <= budget || job.lanes() == 1 || !fewer_may_do(&most, budget) {
+    if most.peak() <= budget || job.lanes() == 1 {
         return Ok(most);
     }
     let one = prepare(&job.with_lanes(1))?;

