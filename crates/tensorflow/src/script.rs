@@ -218,9 +218,15 @@ fn samples(file: &RecipeFile, model: &Model, input: &InputSpec) -> String {
         }
         _ => format!("random.standard_normal({shape}, dtype=\"float32\")"),
     };
-    let target = match is_counted(file) {
-        true => "random.integers(outputs[-1], size=outputs[:-1], dtype=\"int32\")",
-        false => "random.random(outputs, dtype=\"float32\")",
+    let target = match file.recipe.setup.loss {
+        Loss::SparseCategoricalCrossEntropy { .. } => {
+            "random.integers(outputs[-1], size=outputs[:-1], dtype=\"int32\")"
+        }
+        // Each target is a distribution: its parts add up to 1.
+        Loss::CategoricalCrossEntropy { .. } => {
+            "random.dirichlet(np.ones(outputs[-1]), size=outputs[:-1]).astype(\"float32\")"
+        }
+        _ => "random.random(outputs, dtype=\"float32\")",
     };
     format!(
         "def samples(outputs):\n    \"\"\"Pairs of one input and its target, without end. These are random: put your data here.\"\"\"\n    \

@@ -6,7 +6,7 @@ use plimsoll_tensorflow::{
 };
 use plimsoll_trace::Bytes;
 use plimsoll_train::lever::Home;
-use plimsoll_train::{Allowed, Change, Lever};
+use plimsoll_train::{Allowed, Change, Lever, Loss};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -174,6 +174,19 @@ fn scripts_for_a_gpu_limit_the_card() {
     assert!(text.contains("keras.applications.ResNet50(weights=None, input_shape=(64, 64, 3), classes=10)"));
     let growing = written_script("resnet50@64", Recipe { setup, growth: true, ..written(8) });
     assert!(growing.contains("set_memory_growth(gpu, True)") && !growing.contains("memory_limit="));
+}
+
+#[test]
+fn targets_of_scripts_are_what_the_loss_takes() {
+    for (loss, target) in [
+        ("sparse_categorical_crossentropy", "random.integers(outputs[-1], size=outputs[:-1]"),
+        ("categorical_crossentropy", "random.dirichlet(np.ones(outputs[-1]), size=outputs[:-1])"),
+        ("mse", "random.random(outputs"),
+    ] {
+        let setup = Setup { loss: Loss::parse(loss).unwrap(), ..Setup::default() };
+        let text = written_script("mlp@64", Recipe { setup, ..written(8) });
+        assert!(text.contains(target), "{loss}: {text}");
+    }
 }
 
 /// Names a model that Keras loads from its file.
