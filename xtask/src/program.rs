@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// A built `plimsoll`.
 pub(crate) struct Program {
     path: PathBuf,
+    /// This program, by the path it had before anything was built: a build may put another file there, and the system
+    /// then says that the running one is deleted.
+    measure: PathBuf,
 }
 
 /// What a run did, as seen from outside.
@@ -48,31 +51,15 @@ pub(crate) enum Which {
 impl Program {
     /// Builds it where it is one of ours.
     pub(crate) fn get(which: &Which) -> Result<Self, String> {
-        match which {
-            Which::Release => Self::release(),
-            Which::OfTests => Self::of_tests(),
-            Which::At(path) => match path.canonicalize() {
-                Ok(path) => Ok(Self { path }),
-                Err(error) => Err(format!("{}: {error}", path.display())),
-            },
-        }
-    }
-
-    fn release() -> Result<Self, String> {
-        Self::built("build --locked --release --package plimsoll-cli", "target/release/plimsoll")
-    }
-
-    fn of_tests() -> Result<Self, String> {
-        Self::built("test --locked --workspace --no-run", "target/debug/plimsoll")
-    }
-
-    fn built(line: &str, path: &str) -> Result<Self, String> {
-        let built = Command::new("cargo").args(line.split_whitespace()).current_dir(root()).status();
-        match built {
-            Ok(status) if status.success() => Ok(Self { path: root().join(path) }),
-            Ok(_) => Err(format!("cargo {line} failed")),
-            Err(error) => Err(format!("cargo does not start: {error}")),
-        }
+        let measure = std::env::current_exe().map_err(|error| error.to_string())?;
+        let path = match which {
+            Which::Release => {
+                built("build --locked --release --package plimsoll-cli", "target/release/plimsoll")?
+            }
+            Which::OfTests => built("test --locked --workspace --no-run", "target/debug/plimsoll")?,
+            Which::At(path) => path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?,
+        };
+        Ok(Self { path, measure })
     }
 
     /// Runs it in a folder. Another process of ours starts it, so that the system's count of the children's memory is
@@ -84,7 +71,7 @@ impl Program {
         limits: Limits,
     ) -> io::Result<Ran> {
         let figures = folder.join(".figures.json");
-        let mut measure = Command::new(std::env::current_exe()?);
+        let mut measure = Command::new(&self.measure);
         measure.arg("measure").arg(&figures).arg(limits.time.as_millis().to_string());
         measure.arg(limits.address_space.map_or("unlimited".to_owned(), |bytes| (bytes >> 10).to_string()));
         measure.arg(&self.path).args(arguments).current_dir(folder).stdin(Stdio::null());
@@ -100,6 +87,16 @@ impl Program {
             timed_out: figures["timed_out"] == true,
             resident: figures["resident"].as_u64().unwrap_or(0),
         })
+    }
+}
+
+/// The path of what cargo has built.
+fn built(line: &str, path: &str) -> Result<PathBuf, String> {
+    let built = Command::new("cargo").args(line.split_whitespace()).current_dir(root()).status();
+    match built {
+        Ok(status) if status.success() => Ok(root().join(path)),
+        Ok(_) => Err(format!("cargo {line} failed")),
+        Err(error) => Err(format!("cargo does not start: {error}")),
     }
 }
 
