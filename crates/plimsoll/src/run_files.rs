@@ -99,10 +99,19 @@ impl RunFiles {
 /// A new folder for temporary files that nobody else can look into.
 fn private_folder() -> std::io::Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("plimsoll-saved-{}", std::process::id()));
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&folder).map(|()| folder)
+    create_private(&folder).map(|()| folder)
+}
+
+#[cfg(unix)]
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(folder)
+}
+
+/// Elsewhere the folder for temporary files is the user's own.
+#[cfg(not(unix))]
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(folder)
 }
 
 fn unwritable(path: &Path, error: KerasError) -> RequestError {
