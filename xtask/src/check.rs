@@ -1,14 +1,14 @@
 //! The parts of the check: which commands they are, and how they run one after the other.
 
+use crate::program::{root, succeeds_quietly};
 use crate::skips;
 use std::fmt;
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 /// Runs `parts` in order, up to the first failure, and sums up.
 pub(crate) fn run(parts: &[Part]) -> ExitCode {
-    let nextest = Invocation::new("nextest --version").succeeds_quietly();
+    let nextest = succeeds_quietly(&mut Invocation::new("nextest --version").command());
     let outcomes = run_parts(parts, nextest, Invocation::succeeds);
     let failed = outcomes.iter().find_map(|outcome| outcome.failed.as_ref());
     if let Some(invocation) = failed {
@@ -126,9 +126,8 @@ impl Invocation {
     }
 
     fn command(&self) -> Command {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask stands in the repository");
         let mut command = Command::new("cargo");
-        command.current_dir(root).args(self.line.split_whitespace()).envs(self.variable);
+        command.current_dir(root()).args(self.line.split_whitespace()).envs(self.variable);
         command
     }
 
@@ -140,11 +139,6 @@ impl Invocation {
                 false
             }
         }
-    }
-
-    fn succeeds_quietly(&self) -> bool {
-        let status = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
     }
 }
 

@@ -90,6 +90,16 @@ impl Program {
     }
 }
 
+/// Whether a command ends well.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The same, and nothing is seen of it.
+pub(crate) fn succeeds_quietly(command: &mut Command) -> bool {
+    succeeds(command.stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
 /// The path of what cargo has built.
 fn built(line: &str, path: &str) -> Result<PathBuf, String> {
     let built = Command::new("cargo").args(line.split_whitespace()).current_dir(root()).status();

@@ -1,7 +1,7 @@
 //! What the tests could not test on this machine. A test that is skipped passes, so somebody has to say it.
 
-use crate::program::root;
-use std::process::{Command, Stdio};
+use crate::program::{root, succeeds_quietly};
+use std::process::Command;
 
 /// One line for everything that was skipped.
 pub(crate) fn list() -> Vec<String> {
@@ -21,6 +21,5 @@ pub(crate) fn list() -> Vec<String> {
 fn has_browser() -> bool {
     let mut check = Command::new("sh");
     check.arg(root().join("crates/report/tests/browser/install.sh")).arg("--check");
-    check.arg(root().join("target/tmp/browser")).stdout(Stdio::null()).stderr(Stdio::null());
-    check.status().is_ok_and(|status| status.success())
+    succeeds_quietly(check.arg(root().join("target/tmp/browser")))
 }

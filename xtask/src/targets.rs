@@ -1,6 +1,7 @@
 //! Other systems: their branches of the code are type-checked, though nobody runs them here.
 
-use std::process::{Command, Stdio};
+use crate::program::{succeeds, succeeds_quietly};
+use std::process::Command;
 
 const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
 
@@ -14,7 +15,7 @@ pub(crate) fn check() -> bool {
         }
         println!("type-checking for {target}");
         let check = ["check", "--locked", "--quiet", "--package", "plimsoll-cli", "--target", target];
-        Command::new("cargo").args(check).status().is_ok_and(|status| status.success())
+        succeeds(Command::new("cargo").args(check))
     })
 }
 
@@ -24,7 +25,5 @@ fn rustup_has(target: &str) -> bool {
 }
 
 fn rustup_gets(target: &str) -> bool {
-    let mut add = Command::new("rustup");
-    add.args(["target", "add", target]).stdout(Stdio::null()).stderr(Stdio::null());
-    add.status().is_ok_and(|status| status.success())
+    succeeds_quietly(Command::new("rustup").args(["target", "add", target]))
 }

@@ -71,12 +71,18 @@ pub fn smallest_limit(requests: &Requests, make: impl Fn() -> Box<dyn Allocator>
         short = Some(enough);
         enough = enough.checked_mul(2)?;
     }
-    let Some(mut short) = short else { return Some(limit(if requests.is_empty() { 0 } else { enough })) };
-    while enough - short > 1 {
-        let middle = short + (enough - short) / 2;
-        *(if fits(middle) { &mut enough } else { &mut short }) = middle;
+    let Some(short) = short else { return Some(limit(if requests.is_empty() { 0 } else { enough })) };
+    Some(limit(first_enough(short, enough, fits)))
+}
+
+/// By bisection, the first number that is enough, between one that is too small and one that is enough.
+pub fn first_enough(short: u64, enough: u64, is_enough: impl Fn(u64) -> bool) -> u64 {
+    let (mut short, mut enough) = (short, enough);
+    while enough.saturating_sub(short) > 1 {
+        let middle = short.midpoint(enough);
+        *(if is_enough(middle) { &mut enough } else { &mut short }) = middle;
     }
-    Some(limit(enough))
+    enough
 }
 
 /// What an allocator made of the requests.

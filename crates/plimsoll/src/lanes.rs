@@ -27,6 +27,11 @@ impl Job {
         Self { backend: backend.unwrap_or(self.backend.clone()), ..self.clone() }
     }
 
+    /// Half as many lanes, half of those, and so on down to one.
+    pub(crate) fn fewer_lanes(&self) -> impl Iterator<Item = usize> + use<> {
+        std::iter::successors(Some(self.lanes() / 2), |lanes| Some(lanes / 2)).take_while(|&lanes| lanes > 0)
+    }
+
     /// The same as every machine sees it: one lane, at typical prices.
     pub(crate) fn on_any_machine(&self) -> Self {
         Self { profile: Profile::default(), ..self.with_lanes(1) }
@@ -47,8 +52,7 @@ pub(crate) fn most_lanes(
     if one.peak() > budget {
         return Ok(if one.peak() < most.peak() { one } else { most });
     }
-    let halves = std::iter::successors(Some(job.lanes() / 2), |lanes| Some(lanes / 2));
-    for lanes in halves.take_while(|&lanes| lanes > 1) {
+    for lanes in job.fewer_lanes().filter(|&lanes| lanes > 1) {
         let fewer = prepare(&job.with_lanes(lanes))?;
         if fewer.peak() <= budget {
             return Ok(fewer);

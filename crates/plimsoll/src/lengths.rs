@@ -24,8 +24,7 @@ impl Job {
         };
         let Some(budget) = budget else { return self.prepare_models(&models, Aim::WHATEVER) };
         // All lengths share an arena, so they have the same lanes.
-        let halves = std::iter::successors(Some(self.lanes() / 2), |lanes| Some(lanes / 2));
-        let mut fewer = halves.take_while(|&lanes| lanes > 0);
+        let mut fewer = self.fewer_lanes();
         let mut job = self.clone();
         loop {
             let all = job.prepare_models(&models, Aim::within(budget))?;

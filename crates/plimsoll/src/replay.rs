@@ -14,7 +14,7 @@
 //! ```
 
 use plimsoll_memory::replay::{
-    LIMIT_UNIT, Outcome, Request, Requests, Unmet, replay, resume, smallest_limit,
+    LIMIT_UNIT, Outcome, Request, Requests, Unmet, first_enough, replay, resume, smallest_limit,
 };
 use plimsoll_memory::{
     ALLOCATOR_NAMES, Address, Allocator, AllocatorOptions, BfcOptions, Block, RegionId, Simulated,
@@ -189,15 +189,10 @@ fn resumed_row(requests: &Requests, start: &Start, question: &Question) -> Optio
 fn border(least: Bytes, most: Bytes, enough: impl Fn(Bytes) -> bool) -> Bytes {
     let units = |bytes: Bytes| bytes.0.div_ceil(LIMIT_UNIT.0);
     let limit = |units: u64| Bytes(units * LIMIT_UNIT.0);
-    let (mut short, mut fits) = (units(least), units(most));
-    if enough(limit(short)) {
-        return limit(short);
+    match enough(limit(units(least))) {
+        true => limit(units(least)),
+        false => limit(first_enough(units(least), units(most), |units| enough(limit(units)))),
     }
-    while fits.saturating_sub(short) > 1 {
-        let middle = short.midpoint(fits);
-        *(if enough(limit(middle)) { &mut fits } else { &mut short }) = middle;
-    }
-    limit(fits)
 }
 
 /// The trace laid out as a whole. Its fragmentation is the share of the layout that is not live even at the fullest

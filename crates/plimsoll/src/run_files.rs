@@ -3,7 +3,7 @@
 use crate::{Exchange, Note, Prepared, RequestError};
 use plimsoll_import::keras::{Keras, KerasError};
 use plimsoll_state::safetensors::{self, StateFile};
-use plimsoll_state::{State, orphans, pair, whole_file};
+use plimsoll_state::{State, pair, whole_file};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -73,8 +73,6 @@ impl RunFiles {
     /// cannot be written there is written to the folder for temporary files.
     pub(crate) fn save(&self, trainer: &impl Exchange) -> Result<Option<PathBuf>, RequestError> {
         let Some(path) = &self.save else { return Ok(None) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        orphans::remove(folder.unwrap_or(Path::new(".")));
         let Err(error) = self.write(trainer, path) else { return Ok(Some(path.clone())) };
         let elsewhere = private_folder().ok().zip(path.file_name());
         let elsewhere = elsewhere.map(|(folder, name)| folder.join(name));

@@ -26,7 +26,7 @@ mod destination;
 mod error;
 pub mod growing_file;
 pub mod input_file;
-pub mod orphans;
+mod orphans;
 pub mod safetensors;
 mod state;
 mod verify;

@@ -8,7 +8,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(600);
 
 /// Removes files in a folder that processes of ours began to write and cannot end, because they are dead.
-pub fn remove(folder: &Path) {
+pub(crate) fn remove(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(owner);
@@ -20,7 +20,12 @@ pub fn remove(folder: &Path) {
     }
 }
 
-/// The process that writes a file of this name, if one of ours would: `.plimsoll-123-0.part`.
+/// What a file is called while a process writes it: `.plimsoll-123-0.part`.
+pub(crate) fn name(process: u32, number: u32) -> String {
+    format!(".plimsoll-{process}-{number}.part")
+}
+
+/// The process that writes a file of this name, if one of ours would.
 fn owner(name: &str) -> Option<u32> {
     let (process, number) = name.strip_prefix(".plimsoll-")?.strip_suffix(".part")?.split_once('-')?;
     number.parse::<u32>().ok()?;
@@ -49,7 +54,7 @@ mod tests {
         file(".plimsoll-4294967295-0.part", 3600);
         let kept = [
             (".plimsoll-4294967294-0.part".to_string(), 1),
-            (format!(".plimsoll-{}-0.part", std::process::id()), 3600),
+            (name(std::process::id(), 0), 3600),
             (".plimsoll-4294967295-x.part".to_string(), 3600),
             ("plimsoll-4294967295-0.part".to_string(), 3600),
             (".other-4294967295-0.part".to_string(), 3600),

@@ -5,6 +5,7 @@
 //! followed and stay. Pipes, terminals and `/dev/null` are written through, and `-` is standard output.
 
 use crate::destination::{Destination, refused, standard_output};
+use crate::orphans;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -89,6 +90,7 @@ impl Sink {
 }
 
 fn replace<E: From<io::Error>>(place: &Path, fill: impl FnOnce(&mut Sink) -> Result<(), E>) -> Result<(), E> {
+    orphans::remove(folder(place));
     let (beside, file) = create_beside(place)?;
     let filled = Sink::new(file, false).fill(fill);
     let written = filled.and_then(|file| Ok(file.sync_all()?)).and_then(|()| Ok(put(&beside, place)?));
@@ -108,9 +110,8 @@ fn create_beside(place: &Path) -> io::Result<(PathBuf, File)> {
         Err(error) => return Err(error),
     };
     // The number makes the name free; a name that is taken, also by a link, is never opened.
-    let name = |number: u32| format!(".plimsoll-{}-{number}.part", std::process::id());
     for number in 0.. {
-        let beside = place.with_file_name(name(number));
+        let beside = place.with_file_name(orphans::name(std::process::id(), number));
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
             Ok(file) => {
                 old.iter().for_each(|old| take_over(&file, old));
