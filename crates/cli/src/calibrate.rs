@@ -6,12 +6,8 @@ use crate::table::Table;
 use crate::terminal;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll::ProfileCache;
-use plimsoll::calibrate::{Thoroughness, calibrate};
+use plimsoll::CalibrateRequest;
 use plimsoll::plan::Profile;
-use serde_json::{Value, json};
-use std::io::Error;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -31,20 +27,10 @@ const BETWEEN_LINES: Duration = Duration::from_secs(2);
 
 /// Runs the command.
 pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.map_or(all, usize::from);
-    let cache = ProfileCache::of_user().ok_or_else(|| {
-        let hint = "set HOME, or XDG_CACHE_HOME to a directory that can be written".to_string();
-        Failure::usage("there is no directory to keep the profile in", Some(hint))
-    })?;
-    let unwritable = |error: Error| {
-        let hint = "XDG_CACHE_HOME names another place for it".to_string();
-        Failure::usage(format!("cannot write to {}: {error}", cache.directory().display()), Some(hint))
-    };
-    cache.check_writable().map_err(unwritable)?;
-    let bar = progress(threads);
+    let request = CalibrateRequest { threads: arguments.threads.map(usize::from) };
+    let bar = progress(request.threads());
     let mut told = Instant::now();
-    let measured = calibrate(threads, Thoroughness::default(), |done, all| {
+    let measured = request.run(|done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         if bar.is_hidden() && told.elapsed() >= BETWEEN_LINES {
@@ -53,10 +39,9 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
         }
     });
     bar.finish_and_clear();
-    let profile = measured.map_err(|refused| Failure::problem(refused.to_string(), Some(refused.hint())))?;
-    let path = cache.store(&profile).map_err(unwritable)?;
-    output::report(arguments.json, &as_json(&profile, &path), || {
-        format!("{}\n\nwrote {}", as_text(&profile), path.display())
+    let report = measured?;
+    output::report(arguments.json, &report, || {
+        format!("{}\n\nwrote {}", as_text(&report.profile), report.path.display())
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -92,8 +77,4 @@ fn rate(price: f64) -> String {
         _ if rate >= 99.5 => format!("{rate:.0}"),
         _ => format!("{rate:.1}"),
     }
-}
-
-fn as_json(profile: &Profile, path: &Path) -> Value {
-    json!({ "path": path, "profile": profile })
 }

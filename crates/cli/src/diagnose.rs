@@ -95,7 +95,8 @@ impl Diagnose {
 fn read(path: &str) -> Result<Log, Failure> {
     let name = if path == "-" { "standard input" } else { path };
     let failed = |error: EvidenceError| Failure::usage(format!("{name}: {error}"), None);
-    let file = input_file::open(Path::new(path)).map_err(|error| failed(error.into()))?;
+    let file = input_file::open(Path::new(path))
+        .map_err(|error| Failure::closed(format!("cannot open {name}: {error}"), &error))?;
     let log = evidence::read(file).map_err(failed)?;
     if let Some(broken) = &log.broken {
         output::note(format!("the input ends early: {broken}"));

@@ -1,11 +1,10 @@
 //! `plimsoll export`: a recorded trace for other tools, or a plan for TensorFlow.
 
-mod tensorflow;
-
 use crate::failure::Failure;
 use crate::output::{self, Channel};
 use crate::recording::recording;
 use clap::{Args, ValueEnum};
+use plimsoll::ScriptRequest;
 use plimsoll::report::export::{csv, perfetto, tensorboard};
 use plimsoll::trace::{Trace, file, text};
 use serde::Serialize;
@@ -85,7 +84,7 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
 }
 
 fn write_script(arguments: &Export) -> Result<Written, Failure> {
-    let script = tensorflow::script_of(Path::new(&arguments.input))?;
+    let script = ScriptRequest { plan: PathBuf::from(&arguments.input) }.run()?;
     let path = arguments.output.clone();
     output::file(&path, script.as_bytes())?;
     let hint = Some(format!("python {}", path.display()));

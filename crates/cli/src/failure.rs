@@ -7,6 +7,7 @@ use plimsoll::memory::{DeviceError, Reservation, Share};
 use plimsoll::model::zoo::ZooError;
 use plimsoll::reports::FailureReport;
 use plimsoll::specification::SpecificationError;
+use plimsoll::state::input_file;
 use plimsoll::trace::evidence::{Evidence, Holder, RefusedBy};
 use plimsoll::trace::visible;
 use plimsoll::{Bytes, JobError, RequestError};
@@ -34,6 +35,11 @@ impl Failure {
         Self { report: Box::new(report), evidence: String::new(), code: 2 }
     }
 
+    /// Input that cannot be opened.
+    pub fn closed(message: String, error: &std::io::Error) -> Self {
+        Self::usage(message, input_file::hint(error).map(str::to_string))
+    }
+
     /// Arguments that the parser refuses: what is wrong up to an empty line, perhaps with a hint, and the usage below.
     pub fn of_usage(text: &str) -> Self {
         let hint_of = |line: &str| {
@@ -46,11 +52,6 @@ impl Failure {
             evidence: usage,
             ..Self::usage(error.trim_start_matches("error: "), text.lines().find_map(hint_of))
         }
-    }
-
-    /// A problem that was found.
-    pub fn problem(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { code: 1, ..Self::usage(message, hint) }
     }
 
     /// Prints it to stderr, as JSON to stdout where that is wanted, and gives the exit code. Where stderr is captured,

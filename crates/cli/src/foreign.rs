@@ -16,7 +16,7 @@ pub struct Foreign {
     /// graph: a tf.function; eager: without one; keras: model.fit [default: graph]
     #[arg(long, value_name = "MODE", value_parser = mode)]
     pub mode: Option<Mode>,
-    /// float32, mixed_float16 or mixed_bfloat16 [default: float32]
+    /// float32, mixed_float16 or mixed_bfloat16 [default: as the model's file says, or float32]
     #[arg(long, value_name = "POLICY", value_parser = precision)]
     pub precision: Option<Precision>,
     /// Add up the gradients of so many steps before the weights change
@@ -67,7 +67,7 @@ impl Foreign {
         PredictRequest {
             job: step.request(),
             mode: self.mode.unwrap_or(Mode::Graph),
-            precision: self.precision.unwrap_or(Precision::Float32),
+            precision: self.precision,
             accumulate: self.accumulate.unwrap_or(1),
             device: self.device(),
             growth: self.growth.map(|growth| growth == Switch::On),

@@ -8,14 +8,11 @@ use crate::size::{alignment, size};
 use crate::table::Table;
 use crate::terminal;
 use clap::Args;
-use plimsoll::Bytes;
-use plimsoll::plan::place::csv::{self, Problem};
 use plimsoll::plan::place::pages::PageRules;
-use plimsoll::plan::place::{Verdict, place, solve};
 use plimsoll::plan::{Interval, Placement};
-use plimsoll::state::input_file;
+use plimsoll::reports::PlaceReport;
 use plimsoll::trace::Alignment;
-use serde_json::json;
+use plimsoll::{Bytes, PlaceRequest, Placed, Space};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,52 +45,37 @@ pub struct Place {
     pub json: bool,
 }
 
-/// The largest problem that is read: some millions of buffers.
-const LARGEST_PROBLEM: Bytes = Bytes::mib(256);
 /// The height of the picture, in characters.
 const HEIGHT: usize = 20;
 
 /// Runs the command.
 pub fn run(arguments: &Place) -> Result<ExitCode, Failure> {
-    let path = arguments.problem.display();
-    let text = input_file::read_text(&arguments.problem, LARGEST_PROBLEM)
-        .map_err(|error| Failure::usage(format!("cannot read {path}: {error}"), None))?;
-    let problem = csv::parse(&text).map_err(|error| {
-        let hint = "the file is CSV with the columns id,lower,upper,size; a buffer lives from lower to just before upper";
-        Failure::usage(format!("{path}, {error}"), Some(hint.to_string()))
-    })?;
-    if let Some(size) = arguments.page_size {
-        return pages::run(&problem, PageRules { size, alignment: arguments.alignment }, arguments);
+    let (capacity, nodes, alignment) = (arguments.capacity, arguments.nodes, arguments.alignment);
+    let into = match arguments.page_size {
+        Some(size) => Space::Pages(PageRules { size, alignment }),
+        None => Space::OnePiece { capacity, nodes },
+    };
+    match (PlaceRequest { problem: arguments.problem.clone(), into }).run()? {
+        Placed::OnePiece(report) => {
+            match arguments.offsets {
+                true => output::document(&report.csv())?,
+                false => output::report(arguments.json, &report, || as_text(&report))?,
+            }
+            Ok(ExitCode::from(u8::from(!report.fits)))
+        }
+        Placed::Pages(report) => {
+            match arguments.offsets {
+                true => output::document(&report.csv())?,
+                false => output::report(arguments.json, &report, || pages::as_text(&report))?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
     }
-    let placement = best(&problem.intervals, arguments);
-    let fits = arguments.capacity.is_none_or(|capacity| placement.peak <= capacity);
-    match arguments.offsets {
-        true => output::document(&csv::print(&problem, &placement.offsets))?,
-        false => output::report(arguments.json, &as_json(&problem, &placement, fits), || {
-            let table = as_table(&placement, arguments.capacity);
-            format!("{table}\n\n{}", picture(&problem.intervals, &placement, terminal::chart_columns()))
-        })?,
-    }
-    Ok(ExitCode::from(u8::from(!fits)))
 }
 
-/// What planning would do, and where that is above the capacity (or without one, the floor) an exact search.
-fn best(intervals: &[Interval], arguments: &Place) -> Placement {
-    let first = place(intervals);
-    let capacity = arguments.capacity.unwrap_or(first.floor);
-    if first.peak <= capacity || capacity < first.floor || arguments.nodes == 0 {
-        return first;
-    }
-    let searched = solve(intervals, capacity, arguments.nodes);
-    let nodes = first.nodes + searched.nodes;
-    match searched.verdict {
-        Verdict::Placed(offsets) => {
-            let ends =
-                offsets.iter().zip(intervals).map(|(&offset, interval)| (offset + interval.bytes).distance());
-            Placement { peak: ends.max().unwrap_or(Bytes::ZERO), offsets, nodes, ..first }
-        }
-        Verdict::Impossible | Verdict::GaveUp => Placement { nodes, ..first },
-    }
+fn as_text(report: &PlaceReport) -> String {
+    let picture = picture(&report.problem.intervals, &report.placement, terminal::chart_columns());
+    format!("{}\n\n{picture}", as_table(&report.placement, report.capacity))
 }
 
 fn as_table(placement: &Placement, capacity: Option<Bytes>) -> String {
@@ -118,22 +100,6 @@ fn as_table(placement: &Placement, capacity: Option<Bytes>) -> String {
         Some(capacity) => format!("\n\ndoes not fit {capacity}: no placement was found"),
     };
     table.print() + &verdict
-}
-
-fn as_json(problem: &Problem, placement: &Placement, fits: bool) -> serde_json::Value {
-    let offsets: serde_json::Map<String, serde_json::Value> = problem
-        .names
-        .iter()
-        .zip(&placement.offsets)
-        .map(|(name, offset)| (name.clone(), json!(offset.0)))
-        .collect();
-    json!({
-        "peak_bytes": placement.peak.0,
-        "floor_bytes": placement.floor.0,
-        "nodes": placement.nodes,
-        "fits": fits,
-        "offsets": offsets,
-    })
 }
 
 /// Space against time: time to the right, offsets upwards. A cell shows who is in its middle; `.` is free.
@@ -167,6 +133,7 @@ fn picture(intervals: &[Interval], placement: &Placement, width: usize) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll::plan::place;
 
     #[test]
     fn the_picture_shows_time_to_the_right_and_offsets_upwards() {

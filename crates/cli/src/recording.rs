@@ -14,7 +14,7 @@ pub const KINDS: &str = "a trace is what `plimsoll train --trace` writes, its te
 pub fn recording(path: &str) -> Result<Recording, Failure> {
     let name = if path == "-" { "standard input" } else { path };
     let file = input_file::open(Path::new(path))
-        .map_err(|error| Failure::usage(format!("cannot open {name}: {error}"), None))?;
+        .map_err(|error| Failure::closed(format!("cannot open {name}: {error}"), &error))?;
     let recording =
         read(file).map_err(|error| Failure::usage(format!("{name}: {error}"), Some(KINDS.to_string())))?;
     recording.all_notes().iter().for_each(output::note);

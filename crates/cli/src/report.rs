@@ -100,7 +100,8 @@ fn failure(error: ShowError) -> Failure {
     let message = error.to_string();
     let hint = match error {
         ShowError::Request(error) => return error.into(),
-        ShowError::Closed { .. } | ShowError::Exhibit { .. } => None,
+        ShowError::Closed { error, .. } => return Failure::closed(message, &error),
+        ShowError::Exhibit { .. } => None,
         ShowError::Trace { .. } | ShowError::Nothing { .. } => {
             Some(format!("a plan is what `plimsoll fit` writes; {KINDS}"))
         }

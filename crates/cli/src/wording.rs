@@ -61,6 +61,11 @@ pub fn command(call: &Call) -> String {
         Call::Fit { model, batch, memory } => {
             format!("plimsoll fit {model} --batch {batch} --memory {}", memory.0)
         }
+        Call::RecipeAgain => "make it again with `plimsoll fit --as tensorflow`".to_string(),
+        Call::FitTensorflow { model, batch, memory } => format!(
+            "plimsoll fit {model} --batch {batch} --memory {}MiB --as tensorflow --allow accumulate,precision",
+            memory.0 >> 20
+        ),
         Call::TrainPlan(path) => format!("plimsoll train --plan {}", path.display()),
         Call::ExportPlan(path) => {
             format!("plimsoll export {} --to tensorflow -o train.py", path.display())

@@ -80,7 +80,17 @@ fn refuse(words: &str, folder: &Path, stdin: Stdio) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{words}: {stderr}");
     assert!(stderr.starts_with("error: ") || stderr.contains("\nerror: "), "{words}: {stderr}");
+    let opened = ["sparse", "started", "-"].iter().any(|kind| words.contains(kind));
+    assert!(opened || stderr.contains("\nhint: "), "{words}: {stderr}");
     assert!(!stderr.contains("panicked") && !stderr.contains("memory allocation"), "{words}: {stderr}");
+}
+
+#[test]
+fn what_is_missing_has_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, end) in COMMANDS {
+        refuse(&command.replace("{}", &format!("missing{end}")), folder.path(), Stdio::null());
+    }
 }
 
 fn make(kind: &str, end: &str, path: &Path) {

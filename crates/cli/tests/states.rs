@@ -42,6 +42,8 @@ fn what_cannot_be_saved_or_gone_on_from_is_refused_before_anything_runs() {
         ("train lenet --steps 2 --from two.safetensors", "4 steps in all are 2 more"),
         ("train cnn --steps 4 --from two.safetensors", "the state"),
         ("train lenet --steps 4 --save none/out.safetensors", "no file can be made in none"),
+        ("train lenet --steps 4 --save /proc/out.safetensors", "cannot write /proc/out.safetensors"),
+        ("train lenet --steps 4 --save /proc/version.safetensors", "hint: write it where files can be made"),
         ("train lenet --steps 4 --save out.keras", "a model of the zoo has no Keras configuration"),
     ] {
         let output = plimsoll(&format!("{arguments} --data digits"), folder);

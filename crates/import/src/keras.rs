@@ -38,6 +38,7 @@ mod input;
 mod layers;
 mod naming;
 mod operations;
+mod policy;
 mod sequential;
 #[cfg(feature = "hdf5")]
 mod store;
@@ -105,6 +106,11 @@ impl Keras {
         let training = document.training.as_ref().or(document.config.get("compile_config"));
         let compiled = training.map(compiled::read).unwrap_or_default();
         Ok(Self { model, weights, compiled, notes: notes.into_inner(), document, paths, counts })
+    }
+
+    /// The name and the dtype policy of every layer that says one, such as `mixed_float16`.
+    pub fn policies(&self) -> Vec<(String, String)> {
+        policy::policies(&self.document.config)
     }
 
     /// Whether the file has weights.

@@ -10,14 +10,25 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const FOLDER: &str = "PLIMSOLL_TEST_REGISTRY";
+/// Whether the other process promises something only if nobody else has.
+const ALONE: &str = "PLIMSOLL_TEST_ALONE";
 
 /// Not a test by itself: the other process, which promises something and waits to be ended.
 #[test]
 fn another_process() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let registry = Registry::at(folder.into()).unwrap();
-    let promised = registry.promise("a model", Bytes::mib(7 << 10), || Ok::<_, ()>(())).unwrap();
-    println!("promised {}", promised.is_some());
+    // Looking takes a while, in which others look, too, unless it is not their turn.
+    let admit = || match std::env::var(ALONE) {
+        Ok(_) => {
+            let alone = registry.others().is_empty();
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            alone.then_some(()).ok_or(())
+        }
+        Err(_) => Ok(()),
+    };
+    let promised = registry.promise("a model", Bytes::mib(7 << 10), admit);
+    println!("promised {}", matches!(promised, Ok(Some(_))));
     std::thread::sleep(std::time::Duration::from_secs(600));
 }
 
@@ -58,6 +69,29 @@ fn who_lives_is_seen_and_who_dies_is_forgotten() {
     }
     assert_eq!(registry.others(), []);
     assert_eq!(files(), before - 3, "files of the dead are removed");
+}
+
+#[test]
+fn of_those_that_start_at_one_moment_one_is_admitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("plimsoll");
+    registry(folder.path());
+    let spawn = |_| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "another_process", "--nocapture"]);
+        command.env(FOLDER, &inside).env(ALONE, "1").stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let mut children: Vec<Child> = (0..4).map(spawn).collect();
+    let mut admitted = 0;
+    for child in &mut children {
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        admitted += usize::from(lines.find(|line| line.contains("promised ")).unwrap().contains("true"));
+    }
+    for child in &mut children {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!(admitted, 1);
 }
 
 #[test]

@@ -86,6 +86,17 @@ pub enum Call {
         /// What may be used.
         memory: Bytes,
     },
+    /// Look for a recipe for TensorFlow again.
+    RecipeAgain,
+    /// Look for a recipe for TensorFlow within a budget, with everything that keeps the model.
+    FitTensorflow {
+        /// The model, as it was written.
+        model: String,
+        /// How many samples a step takes.
+        batch: usize,
+        /// What may be used.
+        memory: Bytes,
+    },
     /// Train by a plan on disk.
     TrainPlan(PathBuf),
     /// Write a plan on disk as a script for TensorFlow.

@@ -15,6 +15,7 @@
 mod accuracy;
 mod batches;
 pub mod calibrate;
+mod calibrate_request;
 mod change;
 pub mod data;
 mod device_request;
@@ -40,6 +41,7 @@ mod lengths;
 mod micro_batches;
 mod note;
 mod over_budget;
+mod place_request;
 mod plan_file;
 mod planning;
 mod prepared;
@@ -51,6 +53,7 @@ pub mod reports;
 mod request_error;
 mod run_files;
 mod scores;
+mod script_request;
 #[cfg(feature = "report")]
 mod show_request;
 pub mod specification;
@@ -58,6 +61,7 @@ mod train_request;
 mod trainer;
 mod training_run;
 
+pub use calibrate_request::CalibrateRequest;
 pub use device_request::{DeviceRequest, PartRequest};
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use exchange::{Exchange, Values};
@@ -69,11 +73,13 @@ pub use job_request::{JobRequest, MOST_THREADS, OpenedJob};
 pub use micro_batches::MOST_MICRO_BATCHES;
 pub use note::Note;
 pub use over_budget::{Outlook, OverBudget};
+pub use place_request::{PlaceRequest, Placed, Space};
 pub use plan_file::{LARGEST_PLAN, PlanFile, PlanFileError, SavedPlan};
 pub use prepared::{Evaluation, MicroBatch, Prepared, Updates};
 pub use profile_cache::{ProfileCache, StaleProfile, cached_profile};
 pub use request_error::RequestError;
 pub use scores::{HeadScore, Scores};
+pub use script_request::ScriptRequest;
 #[cfg(feature = "report")]
 pub use show_request::{LARGEST_PIPED, ShowError, ShowRequest, Shown};
 pub use train_request::{EagerRequest, MemoryUse, RunLength, StepSource, TrainRequest, USUAL_ALLOCATOR};

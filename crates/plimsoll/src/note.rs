@@ -12,6 +12,9 @@ pub enum Note {
     /// Something that a model's file says and that is done otherwise here, or left out.
     #[error("{0}")]
     File(String),
+    /// How layers compute where another framework runs them.
+    #[error("{0}")]
+    Policy(String),
     /// A profile that was measured and is not used.
     #[error("{0}")]
     Profile(String),

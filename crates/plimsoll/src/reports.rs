@@ -3,20 +3,24 @@
 //!
 //! Sizes are whole numbers of bytes under keys that end in `_bytes`, shares are numbers from 0 to 1, times are seconds.
 
+mod calibrate;
 mod devices;
 mod failure;
 mod fit;
 mod inspect;
+mod place;
 mod prediction;
 mod recipe;
 mod replay;
 mod train;
 mod zoo;
 
+pub use calibrate::CalibrateReport;
 pub use devices::{DeviceReport, DevicesReport, HostReport, RunReport};
 pub use failure::FailureReport;
 pub use fit::{AdviceReport, FitReport, PointReport, StageReport};
 pub use inspect::{HoldingReport, InspectReport, LayerReport, LeverReport, MomentReport, by_role};
+pub use place::{PagesReport, PlaceReport, SpotReport};
 pub use prediction::{ForeignLayerReport, PredictRequest, PredictionReport, TensorReport};
 pub use recipe::{AdvisedReport, RecipeGoal, RecipeReport, RecipeRequest, TrialReport};
 pub use replay::{RanOut, RecordedRow, ReplayReport, ReplayRow};

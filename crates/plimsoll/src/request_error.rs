@@ -5,7 +5,10 @@ use crate::specification::SpecificationError;
 use crate::{Bytes, JobError, imported};
 use plimsoll_import::keras::KerasError;
 use plimsoll_memory::DeviceError;
-use plimsoll_state::StateError;
+use plimsoll_plan::place::csv::CsvError;
+use plimsoll_plan::place::pages::PagesError;
+use plimsoll_state::{StateError, input_file};
+use plimsoll_tensorflow::{RecipeError, ScriptError};
 use plimsoll_trace::Evidence;
 use plimsoll_train::Optimizer;
 use std::path::{Path, PathBuf};
@@ -63,6 +66,26 @@ pub enum RequestError {
     LearningRate { rate: f32 },
     #[error("{slowdown} is no share of a time")]
     Slowdown { slowdown: f64 },
+    #[error("cannot read {}: {error}", .path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    #[error("{}: {error}", .path.display())]
+    UnreadablePlan { path: PathBuf, error: std::io::Error },
+    #[error("{}, {error}", .path.display())]
+    NoProblem { path: PathBuf, error: CsvError },
+    #[error("buffer `{buffer}` needs {bytes}, more than a page of {size} can hold")]
+    SmallPages { buffer: String, bytes: Bytes, size: Bytes, largest: Bytes },
+    #[error(transparent)]
+    Pages(PagesError),
+    #[error("{}: {error}", .path.display())]
+    Recipe { path: PathBuf, error: RecipeError },
+    #[error("TensorFlow has no way to run a batch of {batch} of {model} in {budget} with the same numbers")]
+    NoRecipe { model: String, batch: usize, budget: Bytes },
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    #[error("there is no directory to keep the profile in")]
+    NoCache,
+    #[error("cannot write to {}: {error}", .folder.display())]
+    UnwritableCache { folder: PathBuf, error: std::io::Error },
     #[error("cannot write {}: {error}", .path.display())]
     Unwritable { path: PathBuf, error: std::io::Error },
     #[error("cannot write {}: {problem}; what was trained is in {}", .path.display(), .elsewhere.display())]
@@ -142,11 +165,30 @@ impl RequestError {
                 Some(Hint::set("try the usual one", [Setting::LearningRate(Some(0.001))]))
             }
             Self::Slowdown { .. } => Some(Hint::say("0.35 is 35 % more time a sample")),
+            Self::Unreadable { error, .. } => input_file::hint(error).map(Hint::say),
+            Self::UnreadablePlan { .. } => Some(Hint::Call(Call::WritePlan)),
+            Self::NoProblem { .. } => Some(Hint::say(
+                "the file is CSV with the columns id,lower,upper,size; a buffer lives from lower to just before upper",
+            )),
+            Self::SmallPages { largest, .. } => Some(Hint::Say(format!(
+                "the largest buffer has {largest} ({} bytes), and no buffer lies across pages",
+                largest.0
+            ))),
+            Self::Recipe { .. } => Some(Hint::Call(Call::RecipeAgain)),
+            Self::NoRecipe { model, batch, budget } => {
+                let (model, batch, memory) = (model.clone(), *batch, *budget);
+                Some(Hint::Call(Call::FitTensorflow { model, batch, memory }))
+            }
+            Self::Script(error) => Some(Hint::say(error.hint())),
+            Self::NoCache => {
+                Some(Hint::say("set HOME, or XDG_CACHE_HOME to a directory that can be written"))
+            }
+            Self::UnwritableCache { .. } => Some(Hint::say("XDG_CACHE_HOME names another place for it")),
             Self::Unwritable { path, .. } => Some(unwritable(path)),
             Self::SavedElsewhere { elsewhere, .. } => {
                 Some(Hint::Say(format!("move {} to where it belongs", elsewhere.display())))
             }
-            Self::TorchSettings { .. } | Self::Expandable => None,
+            Self::TorchSettings { .. } | Self::Expandable | Self::Pages(_) => None,
             Self::Growth { .. } | Self::NothingToDo { .. } => None,
         }
     }
@@ -168,6 +210,7 @@ impl RequestError {
         match self {
             Self::Job(error) => error.is_problem(),
             Self::PlanTooLarge { .. } | Self::Promised { .. } | Self::SavedElsewhere { .. } => true,
+            Self::SmallPages { .. } | Self::NoRecipe { .. } => true,
             _ => false,
         }
     }

@@ -36,6 +36,11 @@ impl RunFiles {
         Ok(Self { keras, from, save })
     }
 
+    /// How many steps were made before.
+    pub(crate) fn made(&self) -> u64 {
+        self.from.as_ref().map_or(0, |(state, _)| state.step)
+    }
+
     /// What decides the order of samples: the state's, so that a run goes on as it was, or the one given.
     pub(crate) fn seed(&self, given: u64) -> u64 {
         self.from.as_ref().filter(|(state, _)| state.step > 0).map_or(given, |(state, _)| state.seed)

@@ -126,12 +126,7 @@ impl Trainer {
         let (last, time) = repeat(run, reached, batch, &train, report, make)?;
         self.mark(|recorder, elapsed| recorder.clock(elapsed));
         let tested = test.map(|test| self.judge(&test)).transpose()?;
-        // Lengths whose turn did not come have not shown their peak.
-        let turns = (reached.step..run.steps)
-            .take(self.prepared.len())
-            .map(|made| turn(made + 1, self.prepared.len()));
-        let planned_peak =
-            turns.map(|turn| self.prepared[turn].peak()).max().unwrap_or(self.prepared[0].peak());
+        let planned_peak = peak_between(&self.prepared, reached.step, run.steps);
         let measured_peak = self.executor.measured_peak();
         let steps = run.steps.saturating_sub(reached.step);
         match measured_peak == planned_peak {
@@ -336,6 +331,12 @@ fn watched(prepared: &Prepared) -> Vec<Vec<ValueId>> {
 /// What several plans take in one arena.
 pub(crate) fn peak(prepared: &[Prepared]) -> Bytes {
     prepared.iter().map(Prepared::peak).max().unwrap_or_default()
+}
+
+/// What is planned for the steps after `made` up to `steps`: lengths whose turn does not come show no peak.
+pub(crate) fn peak_between(prepared: &[Prepared], made: u64, steps: u64) -> Bytes {
+    let turns = (made..steps).take(prepared.len()).map(|made| turn(made + 1, prepared.len()));
+    turns.map(|turn| prepared[turn].peak()).max().unwrap_or(prepared[0].peak())
 }
 
 /// Whose turn it is in a step.

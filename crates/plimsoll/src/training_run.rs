@@ -3,7 +3,7 @@
 use crate::data::Dataset;
 use crate::reports::TrainReport;
 use crate::run_files::RunFiles;
-use crate::trainer::peak;
+use crate::trainer::{peak, peak_between};
 use crate::{
     Bytes, EagerOptions, EagerTrainer, Note, Outcome, Prepared, Progress, RequestError, Run, Trainer,
 };
@@ -74,9 +74,12 @@ impl TrainingRun {
         &self.notes
     }
 
-    /// What the plans take in one arena.
+    /// What the plans that will run take in one arena; an eager run is compared with all.
     pub fn planned_peak(&self) -> Bytes {
-        peak(&self.prepared)
+        match self.eager {
+            None => peak_between(&self.prepared, self.files.made(), self.run.steps),
+            Some(_) => peak(&self.prepared),
+        }
     }
 
     /// Trains, telling what happens, and writes what is to be kept.

@@ -2,11 +2,15 @@
 
 use plimsoll::hint::{Call, Setting};
 use plimsoll::memory::TorchOptions;
-use plimsoll::reports::{DevicesReport, FailureReport};
+use plimsoll::plan::place::pages::PageRules;
+use plimsoll::reports::{DevicesReport, FailureReport, PredictRequest};
+use plimsoll::tensorflow::{Device, Mode, Precision};
+use plimsoll::trace::Alignment;
 use plimsoll::trace::evidence::RefusedBy;
 use plimsoll::{
     Allowed, Bytes, DeviceRequest, EagerRequest, FitRequest, Goal, Happening, Hint, JobRequest, MemoryUse,
-    Note, OnShortage, PartRequest, RequestError, RunLength, StepSource, TrainRequest,
+    Note, OnShortage, PartRequest, PlaceRequest, Placed, RequestError, RunLength, Space, StepSource,
+    TrainRequest,
 };
 
 fn digits(memory: Bytes) -> TrainRequest {
@@ -177,4 +181,85 @@ fn threads_beyond_reason_are_refused_with_what_the_machine_has() {
     assert!(
         matches!(error.hint(), Some(Hint::Set { settings, .. }) if matches!(settings[..], [Setting::Threads(_)]))
     );
+}
+
+/// Two Dense layers under a mixed policy, the second with the policy of its own that Keras advises for outputs.
+fn mixed_model(folder: &std::path::Path) -> String {
+    let dense = |name: &str, units: usize, policy: &str| {
+        format!(
+            r#"{{"module": "keras.layers", "class_name": "Dense", "config": {{"name": "{name}", "trainable": true, "dtype": {{"module": "keras",
+            "class_name": "DTypePolicy", "config": {{"name": "{policy}"}}, "registered_name": null}}, "units": {units}, "activation": "softmax"}},
+            "registered_name": null, "build_config": {{"input_shape": [null, 64]}}}}"#
+        )
+    };
+    let input = r#"{"module": "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [null, 64], "dtype": "float32",
+        "sparse": false, "name": "in"}, "registered_name": null}"#;
+    let (first, second) = (dense("first", 512, "mixed_bfloat16"), dense("second", 10, "float32"));
+    let model = format!(
+        r#"{{"module": "keras", "class_name": "Sequential", "config": {{"name": "mixed", "trainable": true, "dtype": "mixed_bfloat16",
+        "layers": [{input}, {first}, {second}]}}, "registered_name": null}}"#
+    );
+    let path = folder.join("mixed.json");
+    std::fs::write(&path, model).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn tensorflow_is_predicted_with_the_policy_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = JobRequest { batch: 256, ..JobRequest::of(mixed_model(folder.path())) };
+    let request = |precision| PredictRequest {
+        job: job.clone(),
+        mode: Mode::Graph,
+        precision,
+        accumulate: 1,
+        device: Device::Cpu,
+        growth: None,
+        memory: None,
+    };
+    let as_saved = request(None).run().unwrap();
+    let [plain, mixed] =
+        [Precision::Float32, Precision::MixedBfloat16].map(|one| request(Some(one)).run().unwrap());
+    assert_eq!(as_saved.precision, "mixed_bfloat16");
+    assert_eq!(as_saved.live_peak_bytes, mixed.live_peak_bytes);
+    assert_ne!(plain.live_peak_bytes, mixed.live_peak_bytes);
+    let said: Vec<String> = as_saved.notes.iter().map(Note::to_string).collect();
+    assert!(
+        said.iter().any(|note| note.contains("float32 in the file") && note.ends_with(": second")),
+        "{said:?}"
+    );
+    assert!(!said.iter().any(|note| note.contains("here it computes in float32")), "{said:?}");
+}
+
+#[test]
+fn buffers_are_placed_and_what_cannot_be_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = folder.path().join("problem.csv");
+    std::fs::write(&problem, "id,lower,upper,size\na,0,2,4\nb,1,3,4\nc,2,4,4\n").unwrap();
+    let request = |into| PlaceRequest { problem: problem.clone(), into };
+    let one_piece = |capacity| request(Space::OnePiece { capacity: Some(Bytes(capacity)), nodes: 100 });
+    let Placed::OnePiece(placed) = one_piece(8).run().unwrap() else { panic!("one piece was asked for") };
+    assert!(placed.fits && placed.peak_bytes == Bytes(8) && placed.offsets.len() == 3);
+    let Placed::OnePiece(placed) = one_piece(7).run().unwrap() else { panic!("one piece was asked for") };
+    assert!(!placed.fits);
+    let pages = |size| {
+        request(Space::Pages(PageRules { size: Bytes(size), alignment: Alignment::try_from(1).unwrap() }))
+    };
+    let Placed::Pages(placed) = pages(4).run().unwrap() else { panic!("pages were asked for") };
+    assert_eq!((placed.total_bytes, placed.fewest_pages), (Bytes(8), 2));
+    assert!(placed.csv().lines().nth(1).unwrap().starts_with("a,0,2,4,"));
+    let refused = pages(3).run().unwrap_err();
+    assert!(refused.is_problem() && refused.to_string().contains("more than a page of 3 B"), "{refused}");
+    let missing =
+        PlaceRequest { problem: folder.path().join("none"), into: one_piece(8).into }.run().unwrap_err();
+    assert!(matches!(missing.hint(), Some(Hint::Say(text)) if text.contains("look at the path")));
+}
+
+#[test]
+fn the_peak_that_is_promised_is_that_of_the_lengths_that_run() {
+    let request = TrainRequest::of(JobRequest { batch: 4, ..JobRequest::of("lstm,vocab=50") }, "synthetic");
+    let request = TrainRequest { length: RunLength::Steps(2), lengths: vec![8, 12, 40], ..request };
+    let run = request.open().unwrap();
+    let planned = run.planned_peak();
+    assert_eq!(run.train(|_| {}).unwrap().planned_peak_bytes, planned);
 }

@@ -27,7 +27,8 @@ impl StateError {
             Self::File { error, .. } if error.kind() == io::ErrorKind::NotFound => {
                 Some("a state is a .safetensors file that a run has saved".to_string())
             }
-            Self::File { .. } | Self::Contents { .. } => None,
+            Self::File { error, .. } => crate::input_file::hint(error).map(str::to_string),
+            Self::Contents { .. } => None,
             Self::Format { .. } => {
                 Some("a file that is cut or damaged cannot be repaired: take an earlier one".to_string())
             }

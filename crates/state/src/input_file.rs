@@ -49,6 +49,20 @@ pub fn read_text(path: &Path, most: Bytes) -> io::Result<String> {
     })
 }
 
+/// What would help where something cannot be opened.
+pub fn hint(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Some("look at the path again; - stands for standard input"),
+        io::ErrorKind::PermissionDenied => Some("whoever runs this must be allowed to read it"),
+        io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
+            Some("name a file; what another program prints can be piped in, with - as its name")
+        }
+        io::ErrorKind::TimedOut => Some("start the program that writes to it first"),
+        io::ErrorKind::FileTooLarge => Some("it should be a smaller piece, or is not what was meant"),
+        _ => None,
+    }
+}
+
 fn too_large(most: Bytes) -> io::Error {
     io::Error::new(
         io::ErrorKind::FileTooLarge,

@@ -29,8 +29,12 @@ pub fn write<E: From<io::Error>>(
 /// anything.
 pub fn check(path: &Path) -> io::Result<()> {
     match Destination::find(path)? {
-        // To open a pipe and to close it again would end it for who reads it.
-        Destination::Output | Destination::Through(_) => Ok(()),
+        Destination::Output => Ok(()),
+        // To open a pipe and to close it again would end it for who reads it, so it is only looked at.
+        Destination::Through(place) => match std::fs::metadata(place)?.permissions().readonly() {
+            true => Err(io::ErrorKind::PermissionDenied.into()),
+            false => Ok(()),
+        },
         Destination::Plain(place) => std::fs::remove_file(create_beside(&place)?.0),
     }
 }

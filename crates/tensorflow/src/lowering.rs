@@ -5,18 +5,23 @@ use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Start, Tensor
 use crate::rules;
 use crate::setup::{Device, Mode, Setup};
 use plimsoll_graph::{Graph, Init, LayerId, Op, Phase, Role, Source, ValueId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Makes the program of one training step.
 pub fn lower(graph: &Graph, setup: &Setup, nearest: usize) -> Program {
     let mut at = Lowering::new(graph, setup, nearest);
     let mut tape = Vec::new();
-    for op in graph.ops() {
-        // What updates moving averages is as small as the statistics and is left out.
-        if op.phase == Phase::Forward {
-            at.layer = op.layer;
-            tape.push((op, rules::forward(&mut at, op)));
+    // What updates moving averages is as small as the statistics and is left out. So is what sums up those of several
+    // calls of a layer: it reads statistics, for which rules make no tensor.
+    let mut statistics: HashSet<ValueId> = HashSet::new();
+    for op in graph.ops().iter().filter(|op| op.phase == Phase::Forward) {
+        if op.inputs.iter().any(|input| statistics.contains(input)) {
+            statistics.extend(&op.outputs);
+            continue;
         }
+        at.layer = op.layer;
+        tape.push((op, rules::forward(&mut at, op)));
+        statistics.extend(op.outputs.iter().skip(1).filter(|output| at.tensors[output.index()].is_none()));
     }
     if at.is_eager() {
         at.hold_layers();

@@ -26,6 +26,18 @@ pub enum ScriptError {
     Doors { inputs: usize, outputs: usize },
 }
 
+impl ScriptError {
+    /// What would help.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Layer { .. } => "save the model with Keras and name the file as MODEL",
+            Self::Doors { .. } => {
+                "write the training loop by hand, with the figures of `plimsoll fit --as tensorflow`"
+            }
+        }
+    }
+}
+
 /// The script for a recipe. The model is what the recipe's file names; it says what samples look like, and how it is
 /// built if it is not a file.
 pub fn script(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {

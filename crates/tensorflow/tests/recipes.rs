@@ -1,8 +1,9 @@
 //! Recipes for TensorFlow: the search takes the fewest changes, and scripts say what was found.
 
-use plimsoll_model::{Model, zoo};
+use plimsoll_model::layer::{BatchNormalization, Dense, Flatten, Merge};
+use plimsoll_model::{Builder, Model, zoo};
 use plimsoll_tensorflow::{
-    Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, largest_batch, script, search,
+    Device, Mode, Precision, Recipe, RecipeFile, Search, Setup, largest_batch, predict, script, search,
 };
 use plimsoll_trace::Bytes;
 use plimsoll_train::lever::Home;
@@ -265,4 +266,18 @@ fn file(name: &str, recipe: Recipe) -> RecipeFile {
 
 fn written_script(name: &str, recipe: Recipe) -> String {
     script(&file(name, recipe), &model(name)).unwrap()
+}
+
+#[test]
+fn a_normalization_that_is_called_twice_is_predicted() {
+    let mut net = Builder::new("twice");
+    let [a, b] = [net.input([8, 8, 4]), net.input([8, 8, 4])];
+    let shared = |net: &mut Builder, x| net.add("norm", BatchNormalization::default(), &[x]);
+    let (a, b) = (shared(&mut net, a), shared(&mut net, b));
+    let sum = net.push(Merge::Add, &[a, b]);
+    let flat = net.push(Flatten {}, &[sum]);
+    let y = net.push(Dense::new(10).softmax(), &[flat]);
+    let graph = net.build(y).lower(16, plimsoll_model::Mode::Training).unwrap();
+    let image = 16 * 8 * 8 * 4 * 4;
+    assert!(predict(&graph, &Setup::default()).live_peak().0 > 3 * image);
 }

@@ -35,6 +35,7 @@ impl KerasError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Layer { hint, .. } => hint.clone(),
+            Self::Io(error) => plimsoll_state::input_file::hint(error).map(str::to_string),
             Self::Size { .. } => {
                 Some("write the size behind the file, such as model.keras@224 for images".to_string())
             }

@@ -1,7 +1,7 @@
 //! What TensorFlow would need for a step, as a request and as a report.
 
 use super::{MomentReport, by_role};
-use crate::{Bytes, Job, JobError, JobRequest, Note, OpenedJob, RequestError};
+use crate::{Bytes, JobError, JobRequest, Note, OpenedJob, RequestError};
 use plimsoll_model::Mode as Lowering;
 use plimsoll_tensorflow::{Device, Mode, Needs, Precision, Prediction, Recipe, Setup, predict};
 use serde::Serialize;
@@ -14,8 +14,8 @@ pub struct PredictRequest {
     pub job: JobRequest,
     /// How TensorFlow would run it.
     pub mode: Mode,
-    /// What layers compute in.
-    pub precision: Precision,
+    /// What layers compute in; without it, what the model's file says, or float32.
+    pub precision: Option<Precision>,
     /// Of how many steps gradients are added up.
     pub accumulate: u32,
     /// Where it runs.
@@ -101,13 +101,15 @@ pub struct TensorReport {
 impl PredictRequest {
     /// Predicts.
     pub fn run(&self) -> Result<PredictionReport, RequestError> {
-        let OpenedJob { job, notes, .. } = self.job.open()?;
+        let opened = self.job.open()?;
+        let recipe = self.recipe(&opened)?;
+        let notes = self.notes(&opened);
+        let (job, setup) = (opened.job, recipe.setup);
         let graph = job.model.lower(job.batch, Lowering::Training).map_err(JobError::from)?;
-        let setup = self.setup(&job)?;
         let prediction = predict(&graph, &setup);
         let prepared = job.prepare()?;
         let growth = self.grows();
-        let needs = self.recipe(&job)?.needs_of(&job.model, &prediction);
+        let needs = recipe.needs_of(&job.model, &prediction);
         let needed = needs.as_ref().map(Needs::total);
         Ok(PredictionReport {
             headline: prepared.headline(),
@@ -117,7 +119,7 @@ impl PredictRequest {
             mode: self.mode.name(),
             device: self.device.name(),
             optimizer: job.optimizer.name().to_string(),
-            precision: self.precision.name(),
+            precision: setup.precision.name(),
             accumulate: self.accumulate,
             live_peak_bytes: prediction.live_peak(),
             reported_peak_bytes: prediction.reported_peak(growth),
@@ -138,26 +140,50 @@ impl PredictRequest {
     }
 
     /// The training as it is asked for: a step has the job's batch, and so many steps make an update.
-    pub fn recipe(&self, job: &Job) -> Result<Recipe, RequestError> {
-        let setup = self.setup(job)?;
+    pub fn recipe(&self, opened: &OpenedJob) -> Result<Recipe, RequestError> {
+        let job = &opened.job;
+        let setup = Setup {
+            loss: job.only_loss()?,
+            optimizer: job.optimizer,
+            mode: self.mode,
+            precision: self.precision.or(policy_of(opened)).unwrap_or(Precision::Float32),
+            accumulate: self.accumulate,
+            device: self.device,
+        };
         let batch = job.batch.saturating_mul(setup.accumulate.max(1) as usize);
         Ok(Recipe { batch, setup, growth: self.grows() })
     }
 
-    fn setup(&self, job: &Job) -> Result<Setup, RequestError> {
-        Ok(Setup {
-            loss: job.only_loss()?,
-            optimizer: job.optimizer,
-            mode: self.mode,
-            precision: self.precision,
-            accumulate: self.accumulate,
-            device: self.device,
-        })
+    /// What to know of the model's file. That its layers compute in float32 here is not about TensorFlow.
+    pub fn notes(&self, opened: &OpenedJob) -> Vec<Note> {
+        let mut notes = opened.notes.clone();
+        let Some(policy) = policy_of(opened).filter(|_| self.precision.is_none()) else { return notes };
+        notes.retain(|note| !matches!(note, Note::File(text) if text.contains("its policy is mixed_")));
+        let own: Vec<String> =
+            policies(opened).filter(|(_, own)| own == "float32").map(|(name, _)| name).collect();
+        let policy = policy.name();
+        notes.push(Note::Policy(match own.is_empty() {
+            true => format!("predicted with the file's policy, {policy}"),
+            false => format!(
+                "predicted with the file's policy, {policy}; these layers are float32 in the file and are predicted as {policy}, too: {}",
+                own.join(", ")
+            ),
+        }));
+        notes
     }
 
     fn grows(&self) -> bool {
         self.growth.unwrap_or(self.device == Device::Cpu)
     }
+}
+
+/// The mixed policy of the model's file, if one of its layers has one.
+fn policy_of(opened: &OpenedJob) -> Option<Precision> {
+    policies(opened).find_map(|(_, policy)| Precision::parse(&policy).filter(|policy| policy.is_mixed()))
+}
+
+fn policies(opened: &OpenedJob) -> impl Iterator<Item = (String, String)> {
+    opened.keras.as_ref().map(|keras| keras.policies()).unwrap_or_default().into_iter()
 }
 
 fn allowed_for(prediction: &Prediction) -> BTreeMap<String, Bytes> {

@@ -114,8 +114,9 @@ pub struct AdvisedReport {
 impl RecipeRequest {
     /// Searches, and writes what fits.
     pub fn run(&self) -> Result<RecipeReport, RequestError> {
-        let OpenedJob { job, notes, .. } = self.step.job.open()?;
-        let written = self.step.recipe(&job)?;
+        let opened = self.step.job.open()?;
+        let (written, notes) = (self.step.recipe(&opened)?, self.step.notes(&opened));
+        let OpenedJob { job, .. } = opened;
         let budget = self.step.memory.unwrap_or(Bytes(u64::MAX));
         let found = match self.goal {
             RecipeGoal::FewestChanges(allowed) => search(&job.model, &written, budget, allowed),
