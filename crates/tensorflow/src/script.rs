@@ -31,9 +31,7 @@ impl ScriptError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Layer { .. } => "save the model with Keras and name the file as MODEL",
-            Self::Doors { .. } => {
-                "write the training loop by hand, with the figures of `plimsoll fit --as tensorflow`"
-            }
+            Self::Doors { .. } => "write the training loop by hand, with the figures that were predicted",
         }
     }
 }
