@@ -60,8 +60,8 @@ pub fn compare(
         ways.insert("micro-batches", planned(opened, job.prepare(), keras, samples, steps, &known)?);
     }
     let peak = whole.prepared()[0].peak();
-    let tight = [70, 85].into_iter().map(|share| opened.job.prepare_within(Bytes(peak.0 * share / 100)));
-    if let Some(prepared) = tight.filter(|prepared| !is_over_budget(prepared)).next() {
+    let mut tight = [70, 85].into_iter().map(|share| opened.job.prepare_within(Bytes(peak.0 * share / 100)));
+    if let Some(prepared) = tight.find(|prepared| !is_over_budget(prepared)) {
         ways.insert("tight", planned(opened, prepared, keras, samples, steps, &known)?);
     }
     ways.insert("eager", eager(opened, keras, samples, steps, &known)?);
