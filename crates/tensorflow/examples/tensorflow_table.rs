@@ -8,6 +8,8 @@
 mod measured;
 #[path = "../tests/table/models.rs"]
 mod models;
+#[path = "../tests/table/saved.rs"]
+mod saved;
 
 use measured::Row;
 

@@ -2,6 +2,7 @@
 
 mod measured;
 mod models;
+mod saved;
 
 use measured::Row;
 

@@ -1,6 +1,6 @@
 //! What was measured in TensorFlow, and the same configurations predicted.
 
-use crate::models;
+use crate::{models, saved};
 use plimsoll_model::{Mode as Lowering, Model, zoo};
 use plimsoll_tensorflow::{Device, Mode, Precision, Prediction, Setup, predict};
 use plimsoll_train::{Loss, Optimizer};
@@ -9,14 +9,16 @@ use std::collections::HashMap;
 /// One row of a table.
 pub struct Row(HashMap<String, String>);
 
-/// The rows of `table.csv`.
+/// The rows of both `table.csv`.
 pub fn table() -> Vec<Row> {
-    rows(include_str!("../data/table.csv"))
+    let tables = [include_str!("../data/table.csv"), include_str!("../data/more/table.csv")];
+    tables.into_iter().flat_map(rows).collect()
 }
 
-/// The rows of `thresholds.csv`.
+/// The rows of both `thresholds.csv`.
 pub fn thresholds() -> Vec<Row> {
-    rows(include_str!("../data/thresholds.csv"))
+    let tables = [include_str!("../data/thresholds.csv"), include_str!("../data/more/thresholds.csv")];
+    tables.into_iter().flat_map(rows).collect()
 }
 
 /// Reads a table with a line of names; no field contains a comma.
@@ -67,7 +69,7 @@ impl Row {
         let mode = self.text("mode");
         let mode = if mode == "keras_eager" { Mode::Eager } else { Mode::parse(mode).expect("a mode") };
         Setup {
-            loss: Loss::parse("sparse_categorical_crossentropy").expect("a loss"),
+            loss: Loss::parse(saved::loss(self.text("model"))).expect("a loss"),
             optimizer: Optimizer::parse(self.text("opt")).expect("an optimizer"),
             mode,
             precision: Precision::parse(self.text("precision")).unwrap_or(Precision::Float32),
@@ -78,7 +80,8 @@ impl Row {
 
     fn model(&self) -> Model {
         let size = self.number("size");
-        if let Some(model) = models::find(self.text("model"), size as usize) {
+        let own = models::find(self.text("model"), size as usize);
+        if let Some(model) = own.or_else(|| saved::model(self.text("model"), size)) {
             return model;
         }
         let name = match self.text("model") {
