@@ -28,6 +28,9 @@ mod rules;
 mod script;
 mod search;
 mod setup;
+mod unrolled;
+mod variant;
+mod wide;
 
 pub use plimsoll_train::Precision;
 pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};

@@ -22,6 +22,12 @@ pub fn smallest(trace: &Trace, device: Device, growth: bool) -> Option<Bytes> {
     Some(Bytes(limit.0.div_ceil(MIB) * MIB))
 }
 
+/// Whether all steps run within a limit.
+pub fn is_enough(trace: &Trace, device: Device, growth: bool, limit: Bytes) -> bool {
+    let outcome = replay(&requests(trace), &mut *allocator(device, growth), &mut Simulated::new(limit));
+    outcome.out_of_memory.is_none()
+}
+
 /// Something that is held from before the step.
 pub fn hold(trace: &mut Trace, what: &str, bytes: Bytes) {
     let role = Role::OptimizerState.name().to_string();

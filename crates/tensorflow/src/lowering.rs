@@ -4,23 +4,40 @@ use crate::optimizer;
 use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Start, Tensor, TensorId};
 use crate::rules;
 use crate::setup::{Device, Mode, Setup};
+use crate::variant::Variant;
+use crate::{unrolled, wide};
 use plimsoll_graph::{Graph, Init, LayerId, Op, Phase, Role, Source, ValueId};
 use std::collections::{HashMap, HashSet};
 
 /// Makes the program of one training step.
-pub fn lower(graph: &Graph, setup: &Setup, nearest: usize) -> Program {
-    let mut at = Lowering::new(graph, setup, nearest);
+pub fn lower(graph: &Graph, setup: &Setup, variant: Variant) -> Program {
+    let mut at = Lowering::new(graph, setup, variant);
     let mut tape = Vec::new();
     // What updates moving averages is as small as the statistics and is left out. So is what sums up those of several
     // calls of a layer: it reads statistics, for which rules make no tensor.
     let mut statistics: HashSet<ValueId> = HashSet::new();
-    for op in graph.ops().iter().filter(|op| op.phase == Phase::Forward) {
+    let ops: Vec<&Op> = graph.ops().iter().filter(|op| op.phase == Phase::Forward).collect();
+    let mut rest = &ops[..];
+    while let Some(&op) = rest.first() {
+        at.layer = op.layer;
+        if let Some((own, positions)) = unrolled::find(graph, rest) {
+            tape.push((own[own.len() - 1], unrolled::forward(&mut at, own, positions)));
+            rest = &rest[own.len()..];
+            continue;
+        }
+        if let Some(own) = rules::group_norm::find(graph, rest) {
+            tape.push((own[own.len() - 1], rules::group_norm::forward(&mut at, own)));
+            rest = &rest[own.len()..];
+            continue;
+        }
+        rest = &rest[1..];
         if op.inputs.iter().any(|input| statistics.contains(input)) {
             statistics.extend(&op.outputs);
             continue;
         }
-        at.layer = op.layer;
-        tape.push((op, rules::forward(&mut at, op)));
+        let backward =
+            if at.is_wide(op.layer) { wide::forward(&mut at, op) } else { rules::forward(&mut at, op) };
+        tape.push((op, backward));
         statistics.extend(op.outputs.iter().skip(1).filter(|output| at.tensors[output.index()].is_none()));
     }
     if at.is_eager() {
@@ -54,14 +71,18 @@ pub struct Lowering<'a> {
     pub layer: Option<LayerId>,
     /// The part of the step.
     pub phase: Phase,
-    /// How many layers after the first count as near the input.
-    pub nearest: usize,
+    /// The order of kernels among several that are possible.
+    pub variant: Variant,
     /// How many products with a kernel there have been.
     pub products: usize,
     /// Whether the kernels that are added wait for all others.
     pub deferring: bool,
     /// A bias whose gradient is computed together with that of the kernel before it.
     pub waiting_bias: Option<(ValueId, TensorId)>,
+    /// Whether the layer that is being lowered computes in float32 under a mixed policy.
+    pub widening: bool,
+    /// Into how many pieces each value is cut, one of which a rule sees.
+    pieces: Vec<u64>,
     /// The tensor of each value that has one.
     tensors: Vec<Option<TensorId>>,
     /// Variables in the type that layers compute in.
@@ -73,17 +94,19 @@ pub struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(graph: &'a Graph, setup: &'a Setup, nearest: usize) -> Self {
+    fn new(graph: &'a Graph, setup: &'a Setup, variant: Variant) -> Self {
         let mut at = Self {
             graph,
             setup,
             program: Program::default(),
             layer: None,
             phase: Phase::Forward,
-            nearest,
+            variant,
             products: 0,
             deferring: false,
             waiting_bias: None,
+            widening: false,
+            pieces: vec![1; graph.values().len()],
             tensors: vec![None; graph.values().len()],
             casts: HashMap::new(),
             gradients: vec![Vec::new(); graph.values().len()],
@@ -105,14 +128,41 @@ impl<'a> Lowering<'a> {
 
     /// The elements of a value.
     pub fn elements(&self, value: ValueId) -> u64 {
-        self.graph.tensor(value).shape.elements() as u64
+        self.graph.tensor(value).shape.elements() as u64 / self.pieces[value.index()]
+    }
+
+    /// The samples in a value.
+    pub fn samples(&self, value: ValueId) -> u64 {
+        self.graph.tensor(value).shape[0] as u64 / self.pieces[value.index()]
+    }
+
+    /// From now on rules see one of so many pieces of these values.
+    pub fn cut(&mut self, values: &[ValueId], pieces: u64) {
+        values.iter().for_each(|value| self.pieces[value.index()] = pieces);
     }
 
     /// The bytes of a value as an activation.
     pub fn bytes(&self, value: ValueId) -> u64 {
-        let element =
-            if self.graph.tensor(value).element.is_float() { self.setup.precision.bytes() } else { 4 };
-        self.elements(value) * element
+        let is_float = self.graph.tensor(value).element.is_float();
+        self.elements(value) * if is_float { self.element() } else { 4 }
+    }
+
+    /// The bytes of a number in the layer that is being lowered.
+    pub fn element(&self) -> u64 {
+        if self.widening { 4 } else { self.setup.precision.bytes() }
+    }
+
+    /// Whether a layer computes in float32 under every policy: what makes the model's outputs does, as Keras advises.
+    pub fn is_wide(&self, layer: Option<LayerId>) -> bool {
+        let outputs = self.graph.outputs().iter();
+        self.setup.precision.is_mixed()
+            && layer.is_some()
+            && outputs.into_iter().any(|&output| self.graph.value(output).layer == layer)
+    }
+
+    /// The gradients that have reached a value so far.
+    pub fn gradients_mut(&mut self, value: ValueId) -> &mut Vec<TensorId> {
+        &mut self.gradients[value.index()]
     }
 
     /// The tensor of a value.
@@ -129,7 +179,10 @@ impl<'a> Lowering<'a> {
     /// the first layer runs.
     pub fn weight(&mut self, value: ValueId) -> TensorId {
         let tensor = self.tensor(value);
-        if !self.setup.precision.is_mixed() || !self.program.tensor(tensor).owner.is_variable() {
+        if !self.setup.precision.is_mixed()
+            || self.widening
+            || !self.program.tensor(tensor).owner.is_variable()
+        {
             return tensor;
         }
         if let Some(&cast) = self.casts.get(&tensor) {

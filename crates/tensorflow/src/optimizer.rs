@@ -11,7 +11,7 @@ use plimsoll_train::Optimizer;
 use plimsoll_train::Precision;
 
 /// The largest constant that Grappler makes of a computation.
-const LARGEST_CONSTANT: u64 = 10 << 20;
+pub const LARGEST_CONSTANT: u64 = 10 << 20;
 
 /// Adds the updates of all parameters. A graph updates each as soon as its gradient exists; Python gets all gradients
 /// first, and holds them until the step ends.

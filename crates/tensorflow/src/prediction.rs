@@ -4,9 +4,9 @@ use crate::executor::{Extent, Order, execute};
 use crate::limit;
 use crate::lowering::lower;
 use crate::setup::{Device, Mode, Setup};
-use plimsoll_graph::{Graph, OpKind, Role};
+use crate::variant::{Variant, variants};
+use plimsoll_graph::{Graph, Role};
 use plimsoll_trace::{Bytes, Label, Summary, Trace, summarize};
-use plimsoll_train::Optimizer;
 use std::collections::{BTreeMap, HashMap};
 
 /// What the CUDA context and its libraries take of a GPU before the first tensor. An allowance: it depends on driver
@@ -31,17 +31,18 @@ pub struct Prediction {
     /// What is assumed beside it and was not measured: a name and a size each.
     pub allowances: Vec<(&'static str, Bytes)>,
     setup: Setup,
-    /// A training from its start and, where gradients are accumulated, one whose steps apply them.
+    /// Trainings from their start, one for each order that the executor may take, and where gradients are accumulated
+    /// also some whose steps apply them.
     runs: Vec<Trace>,
 }
 
 /// Predicts a training step of the model whose forward graph this is.
 pub fn predict(graph: &Graph, setup: &Setup) -> Prediction {
-    let trace = trace(graph, setup, Extent::OneStep);
+    let trace = largest(traces(graph, setup, Extent::OneStep, |variant| variant.is_usual));
     let summary = summarize(&trace);
-    let mut runs = vec![self::trace(graph, setup, RUN)];
+    let mut runs = traces(graph, setup, RUN, |_| true);
     if setup.accumulate > 1 {
-        runs.push(trace_of_applying(graph, setup));
+        runs.extend(traces_of_applying(graph, setup));
     }
     let allowances = match setup.device {
         Device::Cpu => Vec::new(),
@@ -58,13 +59,23 @@ impl Prediction {
 
     /// The peak that TensorFlow's allocator reports when nothing limits it.
     pub fn reported_peak(&self, growth: bool) -> Bytes {
-        limit::reported_peak(&self.runs[0], self.setup.device, growth)
+        let peaks = self.runs.iter().map(|run| (summarize(run).floor, run));
+        let (_, run) = peaks.max_by_key(|(floor, _)| *floor).expect("there is an order");
+        limit::reported_peak(run, self.setup.device, growth)
     }
 
-    /// The smallest limit at which three steps run, in whole MiB, without the allowances.
+    /// The smallest limit at which three steps run, in whole MiB, without the allowances: enough for every order that
+    /// the executor may take. The order with the most live bytes is not always the one that needs the largest limit.
     pub fn smallest_limit(&self, growth: bool) -> Option<Bytes> {
-        let limits = self.runs.iter().map(|run| limit::smallest(run, self.setup.device, growth));
-        limits.collect::<Option<Vec<Bytes>>>()?.into_iter().max()
+        let device = self.setup.device;
+        self.runs.iter().try_fold(Bytes::ZERO, |most, run| {
+            let is_enough = most > Bytes::ZERO && limit::is_enough(run, device, growth, most);
+            if is_enough {
+                Some(most)
+            } else {
+                limit::smallest(run, device, growth).map(|limit| limit.max(most))
+            }
+        })
     }
 
     /// Live bytes at the peak by role, in the order of roles.
@@ -108,39 +119,32 @@ impl Prediction {
     }
 }
 
-fn trace(graph: &Graph, setup: &Setup, extent: Extent) -> Trace {
+/// What happens in each order that the executor may take, without repetitions.
+fn traces(graph: &Graph, setup: &Setup, extent: Extent, which: fn(&Variant) -> bool) -> Vec<Trace> {
     let order = match setup.mode {
         Mode::Graph | Mode::Keras => Order::ReadyStack,
         Mode::Eager => Order::AsWritten,
     };
     let layer_name = |layer| graph.layer_name(layer).to_string();
-    let traces = nearest(graph, setup)
-        .iter()
-        .map(|&nearest| execute(&lower(graph, setup, nearest), order, extent, &layer_name));
-    traces.max_by_key(|trace| summarize(trace).floor).expect("there are several orders")
+    let mut traces: Vec<Trace> = Vec::new();
+    for variant in variants(graph, setup).into_iter().filter(which) {
+        let trace = execute(&lower(graph, setup, variant), order, extent, &layer_name);
+        if traces.iter().all(|other| other.events != trace.events) {
+            traces.push(trace);
+        }
+    }
+    traces
 }
 
-/// How many layers after the first may count as near the input, whose kernels' gradients come before that of their
-/// input. It depends on how many nodes Grappler deletes. In chains of layers without normalization it is always the
-/// same number; where there are more nodes several are tried, and the one that takes most is predicted.
-fn nearest(graph: &Graph, setup: &Setup) -> &'static [usize] {
-    let normalized =
-        graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::LayerNorm(_)));
-    let plain = setup.mode == Mode::Graph && !setup.precision.is_mixed() && setup.accumulate <= 1;
-    match setup.optimizer {
-        Optimizer::Sgd | Optimizer::Adam { .. } if normalized || !plain => &[1, 3, 5],
-        Optimizer::Sgd => &[4],
-        Optimizer::Adam { .. } => &[3],
-        // What these compute before the first layer changes the order as far as the output (VGG16 with momentum: its
-        // dense layers are like those near the input).
-        _ => &[1, 3, 5, usize::MAX],
-    }
+/// The one with the most live bytes.
+fn largest(traces: Vec<Trace>) -> Trace {
+    traces.into_iter().max_by_key(|trace| summarize(trace).floor).expect("there is an order")
 }
 
 /// Every few steps the sums are applied: an update like any other, beside accumulators as large as the weights.
-fn trace_of_applying(graph: &Graph, setup: &Setup) -> Trace {
-    let mut trace = trace(graph, &Setup { accumulate: 1, ..*setup }, RUN);
+fn traces_of_applying(graph: &Graph, setup: &Setup) -> Vec<Trace> {
+    let mut traces = traces(graph, &Setup { accumulate: 1, ..*setup }, RUN, |_| true);
     let accumulators = graph.elements_of(Role::Parameter) as u64 * 4;
-    limit::hold(&mut trace, "gradient accumulators", Bytes(accumulators));
-    trace
+    traces.iter_mut().for_each(|trace| limit::hold(trace, "gradient accumulators", Bytes(accumulators)));
+    traces
 }

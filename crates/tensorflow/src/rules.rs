@@ -7,7 +7,10 @@
 
 mod attention;
 mod convolution;
+mod dilated;
 mod elementwise;
+pub mod group_norm;
+mod grouped;
 mod layout;
 mod loss;
 mod matmul;
@@ -20,6 +23,7 @@ mod scratch;
 pub use loss::loss;
 
 use crate::lowering::{Backward, Lowering};
+use plimsoll_graph::op::{Interpolation, Upsample2d};
 use plimsoll_graph::{Op, OpKind, Source, ValueId};
 
 /// Adds an op's forward kernels.
@@ -33,8 +37,17 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
     match &op.kind {
         OpKind::MatMul(kind) => matmul::matmul(at, op, *kind),
         OpKind::BiasAdd(_) => matmul::bias_add(at, op),
+        OpKind::Conv2d(kind) if kind.groups > 1 => grouped::conv2d(at, op, 1),
+        OpKind::Conv2d(kind) if dilated::has_holes(&kind.sliding) => dilated::conv2d(at, op, &kind.sliding),
         OpKind::Conv2d(kind) => convolution::conv2d(at, op, kind),
         OpKind::TransposedConv2d(kind) => convolution::transposed(at, op, kind),
+        OpKind::DepthwiseConv2d(_) if grouped::is_conv2d(at, op) => {
+            let channels = at.graph.tensor(op.inputs[0]).shape.last() as u64;
+            grouped::conv2d(at, op, channels)
+        }
+        OpKind::DepthwiseConv2d(kind) if dilated::has_holes(&kind.sliding) => {
+            dilated::conv2d(at, op, &kind.sliding)
+        }
         OpKind::DepthwiseConv2d(_) => convolution::depthwise(at, op),
         OpKind::Pool2d(kind) => pooling::pool2d(at, op, kind.pool),
         OpKind::BatchNorm(_) => normalization::batch_norm(at, op),
@@ -51,8 +64,11 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         OpKind::Pad(_) => layout::moved(at, op, "Pad", "Slice"),
         OpKind::Reshape(_) => layout::reshape(at, op),
         OpKind::Transpose(_) => layout::moved(at, op, "Transpose", "Transpose"),
-        OpKind::Upsample2d(_) => layout::moved(at, op, "ResizeNearestNeighbor", "ResizeNearestNeighborGrad"),
-        OpKind::Resize2d(_) => layout::moved(at, op, "ResizeBilinear", "ResizeBilinearGrad"),
+        OpKind::Upsample2d(Upsample2d { interpolation: Interpolation::Nearest, .. }) => {
+            layout::moved(at, op, "ResizeNearestNeighbor", "ResizeNearestNeighborGrad")
+        }
+        OpKind::Upsample2d(Upsample2d { interpolation: Interpolation::Bilinear, .. })
+        | OpKind::Resize2d(_) => layout::resized(at, op),
         OpKind::Embedding(_) => layout::embedding(at, op),
         OpKind::Reduce(kind) => pooling::reduce(at, op, kind.reduction),
         OpKind::Attention(_) => attention::attention(at, op),

@@ -10,10 +10,10 @@ use plimsoll_graph::Op;
 pub fn attention(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [q, k, v] = [op.inputs[0], op.inputs[1], op.inputs[2]];
     let y = op.outputs[0];
-    let element = at.setup.precision.bytes();
+    let element = at.element();
     let [n, t, h, s] = {
         let (query, key) = (&at.graph.tensor(q).shape, &at.graph.tensor(k).shape);
-        [query[0] as u64, query[1] as u64, query[2] as u64, key[1] as u64]
+        [at.samples(q), query[1] as u64, query[2] as u64, key[1] as u64]
     };
     let (scores, wide) = (n * h * t * s * element, n * h * t * s * 4);
     let (query, key, value) = (at.tensor(q), at.tensor(k), at.tensor(v));

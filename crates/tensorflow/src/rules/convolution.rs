@@ -14,7 +14,7 @@ pub fn conv2d(at: &mut Lowering<'_>, op: &Op, kind: &Conv2d) -> Backward {
     at.set(op.outputs[0], result);
     let place = Place::of_next(at);
     let product = product(at, x, op.outputs[0], filter, kind.groups);
-    let batch = at.graph.tensor(x).shape[0] as u64;
+    let batch = at.samples(x);
     Box::new(move |at, dy| {
         let of_kernel = |at: &mut Lowering<'_>| {
             if at.wants(filter) {
@@ -42,7 +42,7 @@ pub fn transposed(at: &mut Lowering<'_>, op: &Op, kind: &TransposedConv2d) -> Ba
     // The convolution this is the gradient of reads the result and gives the argument.
     let place = Place::of_next(at);
     let product = product(at, op.outputs[0], x, filter, kind.conv.groups);
-    let batch = at.graph.tensor(x).shape[0] as u64;
+    let batch = at.samples(x);
     let unrolled = scratch(at, product.input_gradient(batch));
     let result = at.scratchy("Conv2DBackpropInput", &operands, at.bytes(op.outputs[0]), &unrolled);
     at.set(op.outputs[0], result);
@@ -77,7 +77,7 @@ pub fn depthwise(at: &mut Lowering<'_>, op: &Op) -> Backward {
             if at.wants(filter) {
                 let reads = [operands[0], dy];
                 // Every sample's gradient is computed by itself, then all are added.
-                let samples = at.graph.tensor(x).shape[0] as u64;
+                let samples = at.samples(x);
                 let scratch = scratch(at, at.bytes(filter) * samples);
                 let gradient =
                     at.scratchy("DepthwiseConv2dNativeBackpropFilter", &reads, at.bytes(filter), &scratch);
@@ -102,7 +102,7 @@ fn product(at: &Lowering<'_>, image: ValueId, result: ValueId, filter: ValueId, 
         pixels: (result[1] * result[2]) as u64,
         window: (filter[0] * filter[1] * channels) as u64,
         filters: result.last() as u64,
-        element: at.setup.precision.bytes(),
+        element: at.element(),
     }
 }
 

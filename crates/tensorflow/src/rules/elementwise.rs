@@ -146,8 +146,9 @@ pub fn binary(at: &mut Lowering<'_>, op: &Op, kind: Binary) -> Backward {
     Box::new(move |at, dy| match kind {
         Binary::Add | Binary::Subtract => {
             at.read_shapes(&[left, right], dy);
-            give_reduced(at, b, dy, bytes);
-            give_reduced(at, a, dy, bytes);
+            let [first, second] = if at.variant.reversed { [a, b] } else { [b, a] };
+            give_reduced(at, first, dy, bytes);
+            give_reduced(at, second, dy, bytes);
         }
         Binary::Multiply | Binary::Divide => {
             give_product(at, b, &[dy, left], bytes);

@@ -1,7 +1,9 @@
 //! Ops that move elements or make constants.
 
 use crate::lowering::{Backward, Call, Lowering};
-use plimsoll_graph::Op;
+use crate::optimizer::LARGEST_CONSTANT;
+use crate::program::{Owner, Start};
+use plimsoll_graph::{Op, Role};
 use plimsoll_train::Optimizer;
 
 /// The same bytes under another shape.
@@ -24,6 +26,34 @@ pub fn moved(at: &mut Lowering<'_>, op: &Op, there: &'static str, back: &'static
     })
 }
 
+/// Interpolates, in float32 under every policy: a mixed one clips the result to what half can hold, keeps where it did,
+/// and has zeros of that size as a constant of the graph (a segmentation model in float16: `clip_by_value`).
+pub fn resized(at: &mut Lowering<'_>, op: &Op) -> Backward {
+    let [x, y] = [op.inputs[0], op.outputs[0]];
+    let (wide, elements) = (at.elements(y) * 4, at.elements(y));
+    if at.bytes(y) == wide {
+        return moved(at, op, "ResizeBilinear", "ResizeBilinearGrad");
+    }
+    let resized = at.fresh("ResizeBilinear", &[at.tensor(x)], wide);
+    let least = at.fresh("Minimum", &[resized], wide);
+    // The executor goes on with the result first, so both wait for their masks.
+    let masks =
+        [("LessEqual", resized), ("GreaterEqual", least)].map(|(name, of)| at.fresh(name, &[of], elements));
+    let clipped = at.fresh("ClipByValue", &[least], wide);
+    let result = at.fresh("Cast", &[clipped], at.bytes(y));
+    at.set(y, result);
+    if wide <= LARGEST_CONSTANT {
+        at.owned(Owner::Variable(Start::Filled), Role::Workspace, at.layer, "zeros_like", wide);
+    }
+    Box::new(move |at, dy| {
+        let dy = at.fresh("Cast", &[dy], wide);
+        let kept = at.reuse("SelectV2", &[dy, masks[0], masks[1]], wide);
+        let gradient = at.fresh("ResizeBilinearGrad", &[kept], at.elements(x) * 4);
+        let gradient = at.fresh("Cast", &[gradient], at.bytes(x));
+        at.give(x, gradient);
+    })
+}
+
 /// Stretches; the gradient is a sum.
 pub fn broadcast(at: &mut Lowering<'_>, op: &Op) -> Backward {
     moved(at, op, "BroadcastTo", "Sum")
@@ -34,7 +64,10 @@ pub fn concat(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let operands = at.operands(op);
     let result = at.fresh("ConcatV2", &operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
-    let parts = op.inputs.clone();
+    let mut parts = op.inputs.clone();
+    if at.variant.reversed {
+        parts.reverse();
+    }
     Box::new(move |at, dy| {
         for part in parts {
             if at.wants(part) {

@@ -16,7 +16,7 @@ pub fn matmul(at: &mut Lowering<'_>, op: &Op, _kind: MatMul) -> Backward {
     let result = product(at, "MatMul", operands, at.bytes(op.outputs[0]));
     at.set(op.outputs[0], result);
     let place = Place::of_next(at);
-    let samples = if is_einsum(at, a, b) { at.graph.tensor(a).shape[0] as u64 } else { 1 };
+    let samples = if is_einsum(at, a, b) { at.samples(a) } else { 1 };
     let reshaped = at.graph.tensor(a).shape.rank() > 2;
     Box::new(move |at, dy| {
         if reshaped {

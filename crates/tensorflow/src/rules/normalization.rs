@@ -4,20 +4,42 @@ use crate::lowering::{Backward, Call, Lowering};
 use crate::program::TensorId;
 use plimsoll_graph::{Op, ValueId};
 
+/// What a normalization with batch normalization's kernels reads beside its argument.
+#[derive(Clone, Copy)]
+pub struct Affine {
+    /// The scale and the shift, where it has them.
+    pub gamma: Option<ValueId>,
+    /// See `gamma`.
+    pub beta: Option<ValueId>,
+    /// The bytes of a statistic.
+    pub small: u64,
+    /// The bytes that a mean turns its argument into, where it does not add neighbours up.
+    pub turned: u64,
+}
+
 /// Batch normalization is not fused on the CPU. It keeps its argument; while it runs there is one more tensor of its
 /// size, in the gradient there are three (ResNet-50: `moments/SquaredDifference`, then `moments/Tile`, `mul_1/Mul_1`,
 /// `moments/Tile_1`).
 pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let [x, gamma, beta] = [op.inputs[0], op.inputs[1], op.inputs[2]];
-    let (bytes, small) = (at.elements(x) * 4, at.elements(gamma) * 4);
+    let small = at.elements(gamma) * 4;
+    standardized(at, x, op.outputs[0], Affine { gamma: Some(gamma), beta: Some(beta), small, turned: 0 })
+}
+
+/// The kernels of batch normalization.
+pub fn standardized(at: &mut Lowering<'_>, x: ValueId, y: ValueId, affine: Affine) -> Backward {
+    let Affine { gamma, beta, small, turned } = affine;
+    let bytes = at.elements(x) * 4;
     let argument = widened(at, at.tensor(x), x);
-    let (mean, squares, variance) = moments(at, argument, bytes, small);
-    let scale = at.fresh("Mul", &[variance, at.tensor(gamma)], small);
+    let (mean, squares, variance) = moments(at, argument, bytes, small, turned);
+    let reads: Vec<TensorId> = [variance].into_iter().chain(gamma.map(|gamma| at.tensor(gamma))).collect();
+    let scale = at.fresh("Mul", &reads, small);
     let product = at.fresh("Mul", &[scale, argument], bytes);
-    let shift = at.fresh("Sub", &[mean, scale, at.tensor(beta)], small);
+    let reads: Vec<TensorId> = [mean, scale].into_iter().chain(beta.map(|beta| at.tensor(beta))).collect();
+    let shift = at.fresh("Sub", &reads, small);
     let result = at.reuse("AddV2", &[product, shift], bytes);
     let result = narrowed(at, result, x);
-    at.set(op.outputs[0], result);
+    at.set(y, result);
     Box::new(move |at, dy| {
         let dy = widened(at, dy, x);
         at.read_shapes(&[product], dy);
@@ -25,8 +47,8 @@ pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
         let product = at.fresh("Mul", &[dy, argument], bytes);
         let product_sum = at.fresh("Sum", &[product], small);
         let sum = at.fresh("Sum", &[dy], small);
-        at.give(beta, sum);
-        at.give(gamma, product_sum);
+        beta.into_iter().for_each(|beta| give_small(at, beta, sum));
+        gamma.into_iter().for_each(|gamma| give_small(at, gamma, product_sum));
         let to_mean = at.fresh("Neg", &[sum, scale], small);
         let tile = at.fresh("Tile", &[to_mean], bytes);
         let from_mean = at.reuse("Mul", &[tile], bytes);
@@ -38,6 +60,14 @@ pub fn batch_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     })
 }
 
+/// The gradient of a parameter of which every sample may have a copy.
+fn give_small(at: &mut Lowering<'_>, parameter: ValueId, gradient: TensorId) {
+    let bytes = at.elements(parameter) * 4;
+    let is_sum = at.program.tensor(gradient).bytes != bytes;
+    let gradient = if is_sum { at.fresh("Sum", &[gradient], bytes) } else { gradient };
+    at.give(parameter, gradient);
+}
+
 /// Layer normalization keeps its argument and the product of scale and deviation, which is as large as the argument
 /// (transformer: `ln/mul`). The gradients of its parameters wait for the end and keep two more.
 pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
@@ -46,7 +76,7 @@ pub fn layer_norm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let rows = bytes / at.graph.tensor(x).shape.last().max(1) as u64;
     let small = at.elements(gamma) * 4;
     let argument = widened(at, at.tensor(x), x);
-    let (mean, squares, variance) = moments(at, argument, bytes, rows);
+    let (mean, squares, variance) = moments(at, argument, bytes, rows, 0);
     let scale = at.fresh("Mul", &[variance, at.tensor(gamma)], bytes);
     let negative = at.fresh("Neg", &[mean], rows);
     let shift = at.fresh("Mul", &[negative, scale], bytes);
@@ -85,10 +115,12 @@ fn moments(
     argument: TensorId,
     bytes: u64,
     small: u64,
+    turned: u64,
 ) -> (TensorId, TensorId, TensorId) {
-    let mean = at.fresh("Mean", &[argument], small);
+    let scratch = if turned > 0 && at.on_cpu() { vec![turned] } else { Vec::new() };
+    let mean = at.scratchy("Mean", &[argument], small, &scratch);
     let squares = at.fresh("SquaredDifference", &[argument, mean], bytes);
-    (mean, squares, at.fresh("Mean", &[squares], small))
+    (mean, squares, at.scratchy("Mean", &[squares], small, &scratch))
 }
 
 /// Stretched over the argument, and multiplied with its distance from the mean, which takes the argument's place.

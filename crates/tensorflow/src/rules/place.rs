@@ -48,7 +48,7 @@ impl Place {
     /// Adam its kernel's gradient comes last).
     fn is_near_input(self, at: &Lowering<'_>) -> bool {
         let is_output = self.0 + 1 == at.products;
-        self.0 <= at.nearest && (!is_output || at.setup.optimizer == Optimizer::Sgd)
+        self.0 <= at.variant.nearest && (!is_output || at.setup.optimizer == Optimizer::Sgd)
     }
 }
 

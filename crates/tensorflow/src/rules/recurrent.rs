@@ -29,12 +29,22 @@ struct Layer {
     state: u64,
 }
 
+impl Layer {
+    /// Whether the gradients of the kernels wait for their zeros until everything else is done. A longer loop cannot go
+    /// on without them.
+    fn waits(&self, at: &Lowering<'_>) -> bool {
+        at.variant.late_zeros && self.positions <= ITERATIONS_AHEAD
+    }
+}
+
 /// What one iteration keeps for its gradient.
 struct Step {
     /// Whether it belongs to the last iterations, after which none waits.
     is_late: bool,
     input: TensorId,
     previous: TensorId,
+    kernel: TensorId,
+    recurrent: TensorId,
     kept: Vec<TensorId>,
 }
 
@@ -76,15 +86,14 @@ pub fn gru(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let Some(layer) = layer(at, op) else { return layout::moved(at, op, "While", "While") };
     run(at, op, layer, 3, |at, layer, projected, state| {
         let outer: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[projected], layer.state)).collect();
-        let inner: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[state.1], layer.state)).collect();
-        let gates: Vec<TensorId> = (0..2)
-            .map(|gate| {
-                let sum = at.reuse("AddV2", &[outer[gate], inner[gate]], layer.state);
-                at.reuse("Sigmoid", &[sum], layer.state)
-            })
-            .collect();
+        let biased = if at.is_eager() { at.fresh("AddV2", &[state.1], layer.gates) } else { state.1 };
+        let inner: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[biased], layer.state)).collect();
+        let mut sums: Vec<TensorId> =
+            (0..2).map(|gate| at.reuse("AddV2", &[outer[gate], inner[gate]], layer.state)).collect();
+        let gates: Vec<TensorId> = sums.iter().map(|&sum| at.reuse("Sigmoid", &[sum], layer.state)).collect();
         let reset = at.fresh("Mul", &[gates[1], inner[2]], layer.state);
         let candidate = at.reuse("AddV2", &[outer[2], reset], layer.state);
+        sums.push(candidate);
         let candidate = at.reuse("Tanh", &[candidate], layer.state);
         let rest = at.fresh("Sub", &[gates[0]], layer.state);
         let old = at.fresh("Mul", &[gates[0], state.0], layer.state);
@@ -92,7 +101,8 @@ pub fn gru(at: &mut Lowering<'_>, op: &Op) -> Backward {
         let result = at.reuse("AddV2", &[old, new], layer.state);
         let mut kept = [gates, vec![inner[2], candidate, rest]].concat();
         if at.is_eager() {
-            kept.extend([projected, state.1, old, new]);
+            // The tape holds whatever a gradient asks for its shape (three GRUs: 22 states a position).
+            kept.extend([&outer[..], &inner[..2], &sums[..], &[state.1, biased, reset, old, new]].concat());
         }
         (result, result, kept)
     })
@@ -103,7 +113,6 @@ type Cell =
 
 /// The loop forward: `cell` makes the new memory and result of `(memory, product with the result)`.
 fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -> Backward {
-    let (kernel, recurrent) = (at.weight(layer.kernel), at.weight(layer.recurrent));
     let whole = layer.input * layer.positions as u64;
     let turned = at.fresh("Transpose", &[at.tensor(layer.x)], whole);
     let inputs: Vec<TensorId> =
@@ -119,6 +128,7 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
     let mut ends: Vec<Vec<KernelId>> = Vec::new();
     for &input in &inputs {
         let before = before(&ends);
+        let [kernel, recurrent] = [layer.kernel, layer.recurrent].map(|value| weight(at, value, &before));
         let reads = [input, kernel];
         let projected = at.call(Call {
             name: "MatMul",
@@ -127,20 +137,33 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
             after: &before,
             ..Call::default()
         });
-        let recurrent = at.fresh("MatMul_1", &[result, recurrent], layer.gates);
+        let product = at.fresh("MatMul_1", &[result, recurrent], layer.gates);
         let previous = result;
-        let (new_memory, new_result, kept) = cell(at, layer, projected, (memory, recurrent));
+        let (new_memory, new_result, kept) = cell(at, layer, projected, (memory, product));
         (memory, result) = (new_memory, new_result);
         ends.push(vec![at.last()]);
         // The backward loop begins at the last position.
         let is_late = steps.len() < (layer.positions - 1) % ITERATIONS_AHEAD + 1;
-        steps.push(Step { is_late, input, previous, kept });
+        steps.push(Step { is_late, input, previous, kernel, recurrent, kept });
     }
     let states =
         if gives_last_only(at, op) { result } else { stack(at, &steps, result, at.bytes(op.outputs[0])) };
     at.set(op.outputs[0], states);
     let sequence = !gives_last_only(at, op);
     Box::new(move |at, dy| backward(at, layer, gates, steps, zeros, dy, sequence))
+}
+
+/// A kernel as one iteration reads it: under a mixed policy every iteration casts it again, and keeps that (three GRUs
+/// in float16: 50 casts of each kernel).
+fn weight(at: &mut Lowering<'_>, value: ValueId, before: &[KernelId]) -> TensorId {
+    let tensor = at.tensor(value);
+    match at.setup.precision.is_mixed() && at.program.tensor(tensor).owner.is_variable() {
+        true => {
+            let bytes = at.bytes(value);
+            at.call(Call { name: "Cast", reads: &[tensor], bytes, after: before, ..Call::default() })
+        }
+        false => tensor,
+    }
 }
 
 /// All results as one tensor, turned so that the batch comes first.
@@ -167,7 +190,6 @@ fn backward(
     let mut of_result = slices.pop().expect("a sequence has a position");
     let mut inputs = Vec::new();
     let mut ends: Vec<Vec<KernelId>> = Vec::new();
-    let (kernel, recurrent) = (at.weight(layer.kernel), at.weight(layer.recurrent));
     for (step, zero) in steps.into_iter().zip(zeros).rev() {
         let before = before(&ends);
         let first = [of_result, step.kept[0]];
@@ -185,15 +207,16 @@ fn backward(
         let rest = [&parts[..], &step.kept[gates - 1..]].concat();
         let joined = at.fresh("ConcatV2", &rest, layer.gates);
         sums.add(at, &step, joined);
-        let of_input = at.fresh("MatMul", &[joined, kernel], layer.input);
+        let of_input = at.fresh("MatMul", &[joined, step.kernel], layer.input);
         inputs.push(zero.map_or(of_input, |zero| at.fresh("AddN", &[of_input, zero], layer.input)));
-        of_result = at.fresh("MatMul", &[joined, recurrent], layer.state);
+        of_result = at.fresh("MatMul", &[joined, step.recurrent], layer.state);
         if let Some(slice) = slices.pop() {
             of_result = at.reuse("AddN", &[of_result, slice], layer.state);
         }
         ends.push(sums.ends.clone());
     }
-    let ends = sums.ends.clone();
+    // Gradients that wait for their zeros keep nobody else waiting.
+    let ends = if layer.waits(at) { Vec::new() } else { sums.ends.clone() };
     sums.give(at);
     if at.wants(layer.x) {
         let bytes = layer.input * layer.positions as u64;

@@ -38,34 +38,51 @@ fn worst(errors: &[f64]) -> (f64, f64) {
     (extreme(-1.0), extreme(1.0))
 }
 
-#[test]
-fn float32_in_graph_mode() {
-    let rows: Vec<Row> = measured::table().into_iter().filter(Row::is_plain).collect();
-    assert!(rows.len() >= 40, "the table has lost rows");
-    let errors = errors(&rows);
-    for (row, error) in rows.iter().zip(&errors) {
-        assert!(*error >= -5.0, "{} is {error:.1} % off", row.name());
+/// What predictions must hold: the median error, that of nine in ten, and how much too low they may be, in per cent.
+struct Goal {
+    median: f64,
+    nine_of_ten: f64,
+    too_low: f64,
+}
+
+fn hold(goal: &Goal, names: &[String], errors: &[f64]) {
+    for (name, error) in names.iter().zip(errors) {
+        assert!(*error >= -goal.too_low, "{name} is {error:.1} % off");
     }
+    assert!(quantile(errors, 0.5) <= goal.median, "median {:.1} %", quantile(errors, 0.5));
+    assert!(quantile(errors, 0.9) <= goal.nine_of_ten, "nine of ten {:.1} %", quantile(errors, 0.9));
+}
+
+fn names(rows: &[Row]) -> Vec<String> {
+    rows.iter().map(Row::name).collect()
+}
+
+#[test]
+fn float32_in_graphs() {
+    let rows: Vec<Row> = measured::table().into_iter().filter(Row::is_plain).collect();
+    assert!(rows.len() >= 74, "the table has lost rows");
+    let errors = errors(&rows);
+    hold(&Goal { median: 1.5, nine_of_ten: 5.0, too_low: 5.0 }, &names(&rows), &errors);
     let (low, high) = worst(&errors);
     expect_documented(&format!(
-        "On the {} measured float32 configurations in graph mode the predicted live peak has a median error of {:.1} %; \
-         nine of ten are within {:.1} %, the worst are {low:.1} % too low and {high:.1} % too high; {} are too low, \
-         none by more than 5 %.",
+        "On the {} measured float32 configurations in graph mode and `model.fit` the predicted live peak has a median \
+         error of {:.1} %; nine of ten are within {:.1} %, the worst are {low:.1} % too low and {high:.1} % too high.",
         rows.len(),
         quantile(&errors, 0.5),
         quantile(&errors, 0.9),
-        errors.iter().filter(|error| **error < 0.0).count(),
     ));
 }
 
 #[test]
 fn other_modes_and_precisions() {
     let rows: Vec<Row> = measured::table().into_iter().filter(|row| !row.is_plain()).collect();
-    assert!(rows.len() >= 20, "the table has lost rows");
+    assert!(rows.len() >= 25, "the table has lost rows");
     let errors = errors(&rows);
+    hold(&Goal { median: 3.0, nine_of_ten: 15.0, too_low: 10.0 }, &names(&rows), &errors);
     let (low, high) = worst(&errors);
     expect_documented(&format!(
-        "Other modes and precisions ({} rows): median {:.1} %, from {low:.1} % too low to {high:.1} % too high.",
+        "Eager mode, mixed precision and accumulated gradients ({} rows): median {:.1} %, from {low:.1} % too low to \
+         {high:.1} % too high.",
         rows.len(),
         quantile(&errors, 0.5),
     ));
@@ -78,11 +95,13 @@ fn smallest_limits() {
         let measured = (row.number("threshold_mb") << 20) as f64;
         (limit / measured - 1.0) * 100.0
     };
-    let errors: Vec<f64> = measured::thresholds().iter().map(error).collect();
+    let rows = measured::thresholds();
+    let errors: Vec<f64> = rows.iter().map(error).collect();
+    hold(&Goal { median: 10.0, nine_of_ten: 10.0, too_low: 5.0 }, &names(&rows), &errors);
     let (low, high) = worst(&errors);
+    assert!(low.max(high) <= 10.0);
     expect_documented(&format!(
-        "Smallest limits are within {:.1} % of the {} that were measured.",
-        low.max(high),
+        "Smallest limits are at most {low:.1} % too low and {high:.1} % too high on the {} that were measured.",
         ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][errors.len()],
     ));
 }

@@ -43,9 +43,9 @@ impl Row {
         self.text(name).parse().unwrap_or(0)
     }
 
-    /// Whether it is float32 training by a plain `tf.function`.
+    /// Whether it is float32 training by a `tf.function`, the user's or Keras's.
     pub fn is_plain(&self) -> bool {
-        self.text("mode") == "graph"
+        matches!(self.text("mode"), "graph" | "keras")
             && matches!(self.text("precision"), "float32" | "")
             && self.number("accum") == 0
     }

@@ -20,8 +20,8 @@ impl Sums {
     /// Sums that begin with zeros.
     pub fn new(at: &mut Lowering<'_>, layer: Layer) -> Self {
         let [kernel, recurrent] = [layer.kernel, layer.recurrent].map(|value| {
-            let bytes = at.bytes(value);
-            vec![at.call(Call { name: "Zeros", bytes, early: true, ..Call::default() })]
+            let bytes = at.elements(value) * 4;
+            vec![at.call(Call { name: "Zeros", bytes, early: !at.variant.late_zeros, ..Call::default() })]
         });
         Self { layer, kernel, recurrent, bias: Vec::new(), ends: Vec::new(), late: Vec::new() }
     }
@@ -32,11 +32,13 @@ impl Sums {
             self.bias.push(at.fresh("BiasAddGrad", &[joined], at.bytes(bias)));
         }
         self.ends.clear();
-        match step.is_late {
+        match step.is_late && !self.layer.waits(at) {
             true => self.late.push([step.input, joined]),
             false => self.add_kernel(at, [step.input, joined], &[]),
         }
-        let gradient = at.fresh("MatMul_1", &[step.previous, joined], at.bytes(self.layer.recurrent));
+        let bytes = at.bytes(self.layer.recurrent);
+        let gradient = at.fresh("MatMul_1", &[step.previous, joined], bytes);
+        let gradient = widened(at, gradient, at.elements(self.layer.recurrent) * 4);
         self.ends.extend(push(at, &mut self.recurrent, gradient));
     }
 
@@ -56,8 +58,15 @@ impl Sums {
     fn add_kernel(&mut self, at: &mut Lowering<'_>, reads: [TensorId; 2], after: &[KernelId]) {
         let bytes = at.bytes(self.layer.kernel);
         let gradient = at.call(Call { name: "MatMul_1", reads: &reads, bytes, after, ..Call::default() });
+        let gradient = widened(at, gradient, at.elements(self.layer.kernel) * 4);
         self.ends.extend(push(at, &mut self.kernel, gradient));
     }
+}
+
+/// Gradients are added up in float32.
+fn widened(at: &mut Lowering<'_>, gradient: TensorId, bytes: u64) -> TensorId {
+    let is_wide = at.program.tensor(gradient).bytes == bytes;
+    if is_wide { gradient } else { at.fresh("Cast", &[gradient], bytes) }
 }
 
 /// Adds a gradient to a sum: at once in a graph, at the end by a tape.

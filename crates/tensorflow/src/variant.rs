@@ -1,0 +1,79 @@
+//! Orders that TensorFlow's executor may take. Which one it does depends on how many nodes Grappler deletes and in which
+//! order their names are hashed, and so on more than a model says: several are tried.
+
+use crate::setup::{Mode, Setup};
+use crate::unrolled;
+use plimsoll_graph::{Graph, OpKind, Phase, Source};
+use plimsoll_train::Optimizer;
+
+/// One order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// How many layers after the first count as near the input, whose kernels' gradients come before that of their
+    /// input.
+    pub nearest: usize,
+    /// Whether the branches of a model go backward in the order in which they went forward.
+    pub reversed: bool,
+    /// Whether the zeros to which a loop adds its kernels' gradients are made after everything else, so that these
+    /// wait (a GRU over 8 frames of a video: all 8 gradients are live until the step is nearly over).
+    pub late_zeros: bool,
+    /// Whether it is one of those that live bytes have been seen to follow; limits must hold in the others, too.
+    pub is_usual: bool,
+}
+
+/// All that are tried.
+pub fn variants(graph: &Graph, setup: &Setup) -> Vec<Variant> {
+    let branches = has_branches(graph);
+    let loops = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_))).count();
+    // The zeros of a loop that is alone come first (four models); of several, or behind an unrolled layer, some do not.
+    let zeros_vary = loops > 1 || loops == 1 && unrolled::is_in(graph);
+    let either = |is: bool| if is { &[false, true][..] } else { &[false][..] };
+    let usual = usual(graph, setup, branches);
+    let mut all = Vec::new();
+    for nearest in [1, 3, 4, 5, usize::MAX] {
+        // What branches change beside their order has been seen in limits, not in live bytes.
+        let is_near = usual.contains(&nearest);
+        if is_near || branches && RARE.contains(&nearest) {
+            for &reversed in either(branches) {
+                for &late_zeros in either(loops > 0 && setup.mode != Mode::Eager) {
+                    let is_usual = is_near && (zeros_vary || !late_zeros);
+                    all.push(Variant { nearest, reversed, late_zeros, is_usual });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What may be near the input in a model with branches.
+const RARE: [usize; 3] = [1, 3, 5];
+
+/// In chains of layers it is always the same number; where a model is normalized and has branches several are tried.
+/// What other optimizers compute before the first layer changes the order as far as the output (VGG16 with momentum:
+/// its dense layers are like those near the input), and so does what a mixed policy casts (a segmentation model in
+/// float16: its last).
+fn usual(graph: &Graph, setup: &Setup, branches: bool) -> &'static [usize] {
+    let normalized =
+        graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::LayerNorm(_)));
+    let is_known = setup.mode == Mode::Graph && setup.accumulate <= 1 && !(branches && normalized);
+    match setup.optimizer {
+        Optimizer::Sgd | Optimizer::Adam { .. } if setup.precision.is_mixed() => &[1, 3, usize::MAX],
+        Optimizer::Sgd if !is_known => &[1, 3, 5],
+        Optimizer::Adam { .. } if !is_known => &[1, 3],
+        Optimizer::Sgd if normalized => &[3],
+        Optimizer::Sgd => &[4],
+        Optimizer::Adam { .. } if normalized => &[1],
+        Optimizer::Adam { .. } => &[3],
+        _ => &[1, 3, 5, usize::MAX],
+    }
+}
+
+/// Whether something is read by several layers.
+fn has_branches(graph: &Graph) -> bool {
+    let mut reader = vec![None; graph.values().len()];
+    let forward = graph.ops().iter().filter(|op| op.phase == Phase::Forward);
+    forward.flat_map(|op| op.inputs.iter().map(move |input| (input, op.layer))).any(|(input, layer)| {
+        let first = *reader[input.index()].get_or_insert(layer);
+        first != layer && !matches!(graph.value(*input).source, Source::Input)
+    })
+}
