@@ -1,5 +1,5 @@
-//! Orders that TensorFlow's executor may take. Which one it does depends on how many nodes Grappler deletes and in which
-//! order their names are hashed, and so on more than a model says: several are tried.
+//! Orders that TensorFlow's executor may take. Which one it does depends on how many nodes Grappler deletes and in
+//! which order their names are hashed, and so on more than a model says: several are tried.
 
 use crate::setup::{Mode, Setup};
 use crate::unrolled;
@@ -14,8 +14,8 @@ pub struct Variant {
     pub nearest: usize,
     /// Whether the branches of a model go backward in the order in which they went forward.
     pub reversed: bool,
-    /// Whether the zeros to which a loop adds its kernels' gradients are made after everything else, so that these
-    /// wait (a GRU over 8 frames of a video: all 8 gradients are live until the step is nearly over).
+    /// Whether the zeros to which a loop adds its kernels' gradients are made after everything else, so that these wait
+    /// (a GRU over 8 frames of a video: all 8 gradients are live until the step is nearly over).
     pub late_zeros: bool,
     /// Whether it is one of those that live bytes have been seen to follow; limits must hold in the others, too.
     pub is_usual: bool,
