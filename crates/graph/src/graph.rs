@@ -33,6 +33,20 @@ pub struct Graph {
     values: CheapList<Value>,
     ops: CheapList<Op>,
     outputs: Vec<ValueId>,
+    /// What goes with the outputs, by their positions; nothing goes with those beyond its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<Beside>,
+}
+
+/// What a model knows about one of its outputs, for the loss that judges it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// What the softmax or the sigmoid was applied to that made the output; of its shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logits: Option<ValueId>,
+    /// Which positions count: 1, or 0 for padding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask: Option<ValueId>,
 }
 
 impl Site {
@@ -51,6 +65,7 @@ impl Graph {
             values: CheapList::default(),
             ops: CheapList::default(),
             outputs: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -269,8 +284,23 @@ impl Graph {
         self.outputs.push(value);
     }
 
-    /// Takes away the list of what the caller may read, so that another can be made.
+    /// The same, with what goes with it.
+    pub fn add_output_beside(&mut self, value: ValueId, beside: Beside) {
+        self.add_output(value);
+        if beside != Beside::default() {
+            self.beside.resize(self.outputs.len(), Beside::default());
+            *self.beside.last_mut().expect("there is an output") = beside;
+        }
+    }
+
+    /// What goes with the output at a position.
+    pub fn beside(&self, position: usize) -> Beside {
+        self.beside.get(position).copied().unwrap_or_default()
+    }
+
+    /// Takes away the list of what the caller may read and what goes with it, so that another can be made.
     pub fn take_outputs(&mut self) -> Vec<ValueId> {
+        self.beside.clear();
         std::mem::take(&mut self.outputs)
     }
 

@@ -12,6 +12,7 @@ mod cheap_list;
 mod element;
 mod graph;
 pub mod op;
+mod prune;
 mod role;
 pub mod samples;
 mod shape;
@@ -21,8 +22,9 @@ mod value;
 mod verify;
 
 pub use element::ElementType;
-pub use graph::{Graph, LayerId, Site};
+pub use graph::{Beside, Graph, LayerId, Site};
 pub use op::{Op, OpId, OpKind, Phase};
+pub use prune::prune;
 pub use role::Role;
 pub use shape::{Shape, ShapeError, TensorType};
 pub use value::{Init, Source, Value, ValueId};

@@ -8,10 +8,10 @@
 //! %2 "dense/matmul" f32[32,100] = matmul {"transpose_a":false,"transpose_b":false} (%0, %1) forward @0
 //! output %2
 //! ```
-//! An op that does what an op before it did ends in `again`. Strings and attributes are JSON. Everything after `#` at
+//! An output may be followed by `logits %n` and `mask %n`. An op that does what an op before it did ends in `again`. Strings and attributes are JSON. Everything after `#` at
 //! the start of a line is a comment.
 
-use crate::{Graph, Init, LayerId, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
+use crate::{Beside, Graph, Init, LayerId, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use serde::Deserialize;
 use std::fmt::Write as _;
 
@@ -46,8 +46,10 @@ pub fn print(graph: &Graph) -> String {
             Source::Op(_) => {}
         }
     }
-    for output in graph.outputs() {
-        let _ = writeln!(text, "output {output}");
+    for (position, output) in graph.outputs().iter().enumerate() {
+        let Beside { logits, mask } = graph.beside(position);
+        let named = |what: &str, value: Option<ValueId>| value.map_or(String::new(), |id| format!(" {what} {id}"));
+        let _ = writeln!(text, "output {output}{}{}", named("logits", logits), named("mask", mask));
     }
     text
 }
@@ -104,7 +106,9 @@ fn parse_line(graph: &mut Graph, line: &str) -> Result<(), String> {
     }
     if let Some(rest) = line.strip_prefix("output ") {
         let (id, rest) = take_value(graph, rest)?;
-        graph.add_output(id);
+        let (logits, rest) = take_beside(graph, rest, "logits ")?;
+        let (mask, rest) = take_beside(graph, rest, "mask ")?;
+        graph.add_output_beside(id, Beside { logits, mask });
         return nothing_left(rest);
     }
     let (id, rest) = take_id(line)?;
@@ -185,6 +189,13 @@ fn parse_applied<'t>(
             Ok(rest)
         }
         None => Ok(rest),
+    }
+}
+
+fn take_beside<'t>(graph: &Graph, text: &'t str, word: &str) -> Result<(Option<ValueId>, &'t str), String> {
+    match text.strip_prefix(word) {
+        Some(rest) => take_value(graph, rest).map(|(id, rest)| (Some(id), rest)),
+        None => Ok((None, text)),
     }
 }
 

@@ -101,8 +101,11 @@ fn verify_values(graph: &Graph) -> Result<(), GraphError> {
             return Err(GraphError::SameName { name: value.name.clone() });
         }
     }
-    match graph.outputs().iter().find(|value| value.index() >= graph.values().len()) {
-        Some(&value) => Err(GraphError::UnknownOutput { value }),
+    let beside = (0..graph.outputs().len()).map(|position| graph.beside(position));
+    let beside = beside.flat_map(|beside| [beside.logits, beside.mask]).flatten();
+    let mut read = graph.outputs().iter().copied().chain(beside);
+    match read.find(|value| value.index() >= graph.values().len()) {
+        Some(value) => Err(GraphError::UnknownOutput { value }),
         None => Ok(()),
     }
 }

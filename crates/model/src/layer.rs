@@ -151,6 +151,17 @@ macro_rules! layers {
     };
 }
 
+impl Layer {
+    /// Whether Keras's layer gives back its very input where there is nothing to do, rather than an equal tensor.
+    pub(crate) fn gives_back(&self) -> bool {
+        match self {
+            Self::Activation(_) | Self::Dropout(_) | Self::GaussianDropout(_) | Self::GaussianNoise(_) => true,
+            Self::Operation(operation) => matches!(operation.function, Function::Cast { .. }),
+            _ => false,
+        }
+    }
+}
+
 layers! {
     Activation,
     BatchNormalization,

@@ -3,7 +3,7 @@
 use crate::layer::{Context, Kept, Signal};
 use crate::{InputSpec, Model, Node, NodeRef};
 use plimsoll_graph::samples::{self, Mixing};
-use plimsoll_graph::{ElementType, Graph, Role, Shape, ShapeError, TensorType, ValueId};
+use plimsoll_graph::{Beside, ElementType, Graph, Role, Shape, ShapeError, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
@@ -72,20 +72,28 @@ impl Model {
             .map(|input| add_input(&mut graph, input, batch))
             .collect::<Result<Vec<_>, _>>()?;
         let mut results: Vec<Signal> = Vec::with_capacity(self.nodes.len());
+        let mut logits: Vec<Option<ValueId>> = Vec::with_capacity(self.nodes.len());
         let mut kept = Kept::new(self);
         for (position, node) in self.nodes.iter().enumerate() {
             let signals = read(node, &inputs, &results)?;
             let layer = graph.add_layer(kept.call(&node.name));
             let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut kept);
             let lowered = node.layer.lower(&mut context, &signals);
-            results.push(lowered.map_err(|error| ModelError::Layer {
+            let result = lowered.map_err(|error| ModelError::Layer {
                 layer: node.name.clone(),
                 kind: node.layer.kind(),
                 error,
-            })?);
+            })?;
+            logits.push(logits_behind(node, &signals, result.value, &kept, &logits));
+            results.push(result);
         }
         for output in &self.outputs {
-            graph.add_output(resolve(output.from, &inputs, &results).ok_or(ModelError::NoOutput)?.value);
+            let signal = resolve(output.from, &inputs, &results).ok_or(ModelError::NoOutput)?;
+            let logits = match output.from {
+                NodeRef::Input(_) => None,
+                NodeRef::Node(position) => logits[position],
+            };
+            graph.add_output_beside(signal.value, Beside { logits, mask: None });
         }
         match self.outputs.is_empty() {
             true => Err(ModelError::NoOutput),
@@ -149,6 +157,24 @@ fn resolve(reference: NodeRef, inputs: &[Signal], results: &[Signal]) -> Option<
     match reference {
         NodeRef::Input(position) => inputs.get(position).copied(),
         NodeRef::Node(position) => results.get(position).copied(),
+    }
+}
+
+/// What the softmax or the sigmoid was applied to that made a node's result. Keras remembers it with the tensor, so it
+/// is lost where a layer makes another tensor of it, be it equal, and stays where a layer gives back its input.
+fn logits_behind(
+    node: &Node,
+    signals: &[Signal],
+    result: ValueId,
+    kept: &Kept,
+    before: &[Option<ValueId>],
+) -> Option<ValueId> {
+    let Some(same) = signals.iter().position(|signal| signal.value == result) else {
+        return kept.logits(result);
+    };
+    match (node.layer.gives_back(), node.inputs[same]) {
+        (true, NodeRef::Node(position)) => before[position],
+        (_, NodeRef::Node(_) | NodeRef::Input(_)) => None,
     }
 }
 

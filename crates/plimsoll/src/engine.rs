@@ -265,7 +265,7 @@ fn right_ones(judging: &EvaluationGraph) -> Vec<Option<RightOnes>> {
         let slot = judging.inputs.len() + 2 * position;
         let targets = &graph.tensor(head.targets).shape;
         let each = targets.elements() / targets[0];
-        head.kind.cross_entropy().map(|op| RightOnes::new(op, slot, each))
+        head.judged.map(|op| RightOnes::new(op, slot, each))
     };
     judging.heads.iter().enumerate().map(ones).collect()
 }

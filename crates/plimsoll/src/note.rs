@@ -21,6 +21,11 @@ pub enum Note {
     /// An output that the objective leaves out.
     #[error("the output `{output}` has no loss: it is not trained")]
     IdleOutput { output: String },
+    /// A loss that is told of logits and gets probabilities.
+    #[error(
+        "the loss of `{output}` says from_logits=True, but the output is made by a softmax or a sigmoid: as in Keras, the loss is computed from what that was applied to"
+    )]
+    NoLogits { output: String },
     /// Parameters that the loss does not depend on.
     #[error("the loss does not depend on {count} of the weights, such as `{name}`: they stay as they are")]
     IdleWeights { name: String, count: usize },

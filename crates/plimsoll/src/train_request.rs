@@ -128,6 +128,7 @@ impl TrainRequest {
         let promised = promise(&prepared[0].job.model.name, self.expected(&prepared), self.is_automatic())?;
         let device = self.taken_at_once(device, &prepared, &mut notes)?;
         notes.extend(micro_batches(&prepared[0]));
+        notes.extend(no_logits(&prepared[0]));
         let files = RunFiles::open(keras, self.from.as_deref(), self.save.clone())?;
         let seed = files.seed(self.seed);
         notes.extend(idle_outputs(&prepared[0]));
@@ -317,6 +318,12 @@ fn micro_batches(prepared: &Prepared) -> Option<Note> {
     let draws = |op: &Op| matches!(op.kind, OpKind::Dropout(_) | OpKind::RandomNormal(_));
     let random = prepared.training.graph.ops().iter().any(draws);
     (count > 1).then(|| Note::MicroBatches { count, rows: prepared.parts[0].rows, random })
+}
+
+/// Which losses ask for logits and get probabilities.
+fn no_logits(prepared: &Prepared) -> impl Iterator<Item = Note> + '_ {
+    let heads = prepared.training.heads.iter().filter(|head| head.repaired);
+    heads.map(|head| Note::NoLogits { output: head.output.clone() })
 }
 
 /// Which outputs have no loss, and what of the model stays as it is for that.

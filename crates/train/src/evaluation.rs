@@ -4,6 +4,7 @@
 //! takes sample weights, so that a batch that is not full can be filled up with samples of weight 0.
 
 use crate::head::{Purpose, add_losses};
+use crate::predicted::take_outputs;
 use crate::training::{add_scalars, sample_inputs};
 use crate::{HeadValues, Objective, TrainError};
 use plimsoll_graph::{Graph, ValueId};
@@ -23,10 +24,9 @@ pub struct EvaluationGraph {
 
 /// Adds losses to a forward graph.
 pub fn evaluation_graph(forward: Graph, objective: &Objective) -> Result<EvaluationGraph, TrainError> {
-    let mut graph = forward;
-    let outputs = graph.take_outputs();
+    let (mut graph, predicted) = take_outputs(forward, objective, Purpose::Evaluation)?;
     let inputs = sample_inputs(&graph)?;
-    let (heads, loss) = add_losses(&mut graph, &outputs, objective, Purpose::Evaluation)?;
+    let (heads, loss) = add_losses(&mut graph, &predicted, objective, Purpose::Evaluation)?;
     add_scalars(&mut graph, loss, &heads);
     heads.iter().for_each(|head| graph.add_output(head.predictions));
     Ok(EvaluationGraph { graph, inputs, heads, loss })

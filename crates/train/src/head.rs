@@ -4,8 +4,9 @@
 //! head and the total. A graph with one head calls them `targets`, `sample_weight`, `loss` and `accuracy`; with
 //! several, `targets/<output>` and so on.
 
+use crate::predicted::Predicted;
 use crate::{Head, Loss, Objective, TrainError};
-use plimsoll_graph::op::{Binary, Reduce, Reduction, Reshape, Unary};
+use plimsoll_graph::op::{Accuracy, Binary, CrossEntropy, Reduce, Reduction, Reshape, Unary};
 use plimsoll_graph::{Graph, Shape, Site, TensorType, ValueId};
 
 /// The values of one head that a loop writes and reads.
@@ -15,11 +16,15 @@ pub struct HeadValues {
     pub output: String,
     /// What is minimized.
     pub kind: Loss,
+    /// How right predictions are told, for cross-entropies.
+    pub judged: Option<CrossEntropy>,
+    /// Whether the loss is told of logits and gets what a softmax or a sigmoid made of them, so that it went back.
+    pub repaired: bool,
     /// The truth, which the caller writes.
     pub targets: ValueId,
     /// The weight of each sample, which the caller writes.
     pub sample_weights: Option<ValueId>,
-    /// What the model says; not kept after a training step.
+    /// What the model says, or in training the logits of that; not kept after a training step.
     pub predictions: ValueId,
     /// The loss before it is multiplied by the head's weight, a scalar.
     pub loss: ValueId,
@@ -33,6 +38,8 @@ impl HeadValues {
         Self {
             output: self.output.clone(),
             kind: self.kind,
+            judged: self.judged,
+            repaired: self.repaired,
             targets: now(self.targets),
             sample_weights: self.sample_weights.map(now),
             predictions: now(self.predictions),
@@ -51,21 +58,21 @@ pub(crate) enum Purpose {
     Evaluation,
 }
 
-/// Appends the losses of an objective to a graph with these predictions; gives its heads and the total.
+/// Appends the losses of an objective to a graph with these predictions, one for each head; gives its heads and the
+/// total.
 pub(crate) fn add_losses(
     graph: &mut Graph,
-    outputs: &[ValueId],
+    predicted: &[Predicted],
     objective: &Objective,
     purpose: Purpose,
 ) -> Result<(Vec<HeadValues>, ValueId), TrainError> {
-    objective.check(outputs.len())?;
     let alone = objective.heads.len() == 1;
     let mut heads = Vec::with_capacity(objective.heads.len());
     let mut total = None;
-    for head in &objective.heads {
+    for (head, predicted) in objective.heads.iter().zip(predicted) {
         let site = Site::forward(graph.add_layer(own_name("loss", head, alone)));
         let mut adding = Adding { graph, head, site, alone, purpose };
-        let values = adding.head(outputs[head.output])?;
+        let values = adding.head(predicted)?;
         total = Some(adding.add_to_total(total, values.loss)?);
         heads.push(values);
     }
@@ -89,13 +96,14 @@ struct Adding<'a> {
 }
 
 impl Adding<'_> {
-    fn head(&mut self, predictions: ValueId) -> Result<HeadValues, TrainError> {
+    fn head(&mut self, predicted: &Predicted) -> Result<HeadValues, TrainError> {
         let (kind, site) = (self.head.loss, self.site);
+        let Predicted { value: predictions, judged, .. } = *predicted;
         let targets = self.input("targets", kind.targets(self.graph.tensor(predictions))?)?;
-        let each = kind.add_each(self.graph, predictions, targets, site)?;
+        let each = kind.add_each(self.graph, predicted, targets, site)?;
         let (each, sample_weights) = self.weighted(each, predictions)?;
         let accuracy = match self.purpose {
-            Purpose::Training => kind.add_accuracy(self.graph, predictions, targets, site)?,
+            Purpose::Training => self.accuracy(predicted, targets)?,
             Purpose::Evaluation => None,
         };
         let mean = Reduce::all(Reduction::Mean, self.graph.tensor(each).shape.rank());
@@ -105,7 +113,14 @@ impl Adding<'_> {
             self.graph.rename(accuracy, own_name("accuracy", self.head, self.alone));
         }
         let output = self.head.name.clone();
-        Ok(HeadValues { output, kind, targets, sample_weights, predictions, loss, accuracy })
+        let repaired = predicted.logits.is_some() && kind.says_logits();
+        Ok(HeadValues { output, kind, judged, repaired, targets, sample_weights, predictions, loss, accuracy })
+    }
+
+    /// The share of right predictions, where that makes sense.
+    fn accuracy(&mut self, predicted: &Predicted, targets: ValueId) -> Result<Option<ValueId>, TrainError> {
+        let Some(op) = predicted.judged else { return Ok(None) };
+        Ok(Some(self.graph.add_single(Accuracy(op).into(), &[predicted.value, targets], self.site)?))
     }
 
     /// Each sample's losses times its weight, whatever axes follow the batch.

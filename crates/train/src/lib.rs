@@ -14,6 +14,7 @@ mod loss;
 mod objective;
 mod optimizer;
 mod precision;
+mod predicted;
 mod training;
 
 pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};

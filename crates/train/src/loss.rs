@@ -3,7 +3,8 @@
 //! In: predictions and targets. Out: the ops that compare them. Names and arithmetic are Keras's.
 
 use crate::TrainError;
-use plimsoll_graph::op::{Accuracy, Binary, CrossEntropy, Targets, Unary};
+use crate::predicted::Predicted;
+use plimsoll_graph::op::{Binary, CrossEntropy, Targets, Unary};
 use plimsoll_graph::{Graph, Shape, ShapeError, Site, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -96,34 +97,36 @@ impl Loss {
         }
     }
 
+    /// Whether it was told that predictions are logits.
+    pub(crate) fn says_logits(self) -> bool {
+        self.cross_entropy().is_some_and(|op| op.from_logits)
+    }
+
+    /// Whether it is computed from the logits of a softmax or a sigmoid where these are known, as Keras does.
+    pub(crate) fn goes_back(self) -> bool {
+        self.cross_entropy().is_some()
+    }
+
     /// Appends the losses of these predictions: one for each row of a cross-entropy, one for each element of a
     /// distance.
     pub(crate) fn add_each(
         self,
         graph: &mut Graph,
-        predictions: ValueId,
+        predicted: &Predicted,
         targets: ValueId,
         site: Site,
     ) -> Result<ValueId, ShapeError> {
-        match self.cross_entropy() {
-            Some(op) => graph.add_single(op.into(), &[predictions, targets], site),
-            None => {
-                let difference = graph.add_single(Binary::Subtract.into(), &[predictions, targets], site)?;
+        match (self.cross_entropy(), predicted.logits) {
+            (Some(op), Some(logits)) => {
+                let op = CrossEntropy { from_logits: true, ..op };
+                graph.add_single(op.into(), &[logits, targets], site)
+            }
+            (Some(op), None) => graph.add_single(op.into(), &[predicted.value, targets], site),
+            (None, _) => {
+                let difference = graph.add_single(Binary::Subtract.into(), &[predicted.value, targets], site)?;
                 graph.add_single(self.distance().into(), &[difference], site)
             }
         }
-    }
-
-    /// Appends the share of right predictions, where that makes sense.
-    pub(crate) fn add_accuracy(
-        self,
-        graph: &mut Graph,
-        predictions: ValueId,
-        targets: ValueId,
-        site: Site,
-    ) -> Result<Option<ValueId>, ShapeError> {
-        let add = |op| graph.add_single(Accuracy(op).into(), &[predictions, targets], site);
-        self.cross_entropy().map(add).transpose()
     }
 
     /// What its targets look like and whether predictions are logits, if it is a cross-entropy.
@@ -152,7 +155,7 @@ impl Loss {
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let logits = matches!(self.cross_entropy(), Some(CrossEntropy { from_logits: true, .. }));
+        let logits = self.says_logits();
         match *self {
             _ if logits => write!(f, "{}(from_logits=True)", self.name()),
             Self::Huber { delta } if delta != 1.0 => write!(f, "huber(delta={delta})"),

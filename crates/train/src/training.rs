@@ -5,6 +5,7 @@
 //! depends on is updated exactly once. The others stay as they are, as in Keras.
 
 use crate::head::{Purpose, add_losses};
+use crate::predicted::take_outputs;
 use crate::{Gate, HeadValues, Objective, Optimizer, TrainError, differentiate};
 use plimsoll_graph::{Graph, Init, Phase, Role, Shape, Site, TensorType, ValueId};
 
@@ -71,8 +72,7 @@ pub(crate) fn differentiated(
     forward: Graph,
     objective: &Objective,
 ) -> Result<(TrainingGraph, Vec<(ValueId, ValueId)>), TrainError> {
-    let mut graph = forward;
-    let outputs = graph.take_outputs();
+    let (mut graph, predicted) = take_outputs(forward, objective, Purpose::Training)?;
     let inputs = sample_inputs(&graph)?;
     let parameters: Vec<ValueId> =
         graph.persistents().filter(|&id| graph.value(id).role == Role::Parameter).collect();
@@ -81,7 +81,7 @@ pub(crate) fn differentiated(
     }
     let step = step_input(&mut graph)?;
     let learning_rate = graph.add_input(graph.free_name("learning_rate"), TensorType::f32([]))?;
-    let (heads, loss) = add_losses(&mut graph, &outputs, objective, Purpose::Training)?;
+    let (heads, loss) = add_losses(&mut graph, &predicted, objective, Purpose::Training)?;
     add_scalars(&mut graph, loss, &heads);
     let found = differentiate(&mut graph, loss, &parameters)?;
     let (mut gradients, mut idle) = (Vec::with_capacity(parameters.len()), Vec::new());

@@ -70,6 +70,14 @@ impl Activation {
 
     /// Adds the op, if there is anything to do.
     pub(super) fn apply(self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
+        let y = self.add(at, x)?;
+        if matches!(self, Self::Softmax | Self::Sigmoid) {
+            at.made_from_logits(y, x);
+        }
+        Ok(y)
+    }
+
+    fn add(self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
         match self {
             Self::Selu => {
                 let elu = at.op(Unary::Elu(SELU_ALPHA), &[x])?;

@@ -153,6 +153,16 @@ impl<'a> Context<'a> {
         self.graph.add_op(kind.into(), inputs, Site::forward(self.layer))
     }
 
+    /// Says that a softmax or a sigmoid of these logits made a value, so that a loss can go back to them, as Keras does.
+    pub fn made_from_logits(&mut self, value: ValueId, logits: ValueId) {
+        self.kept.logits.insert(value, logits);
+    }
+
+    /// Says that Keras has a copy in the place of a value, which does not know what it was made from.
+    pub fn forget_logits(&mut self, value: ValueId) {
+        self.kept.logits.remove(&value);
+    }
+
     /// Lets a statistic follow what this call of the layer has found, as a moving average. A graph updates a value
     /// once, so the calls of a shared layer are averaged first: `m a^n + (1 - a) (x1 a^(n-1) + ... + xn)` is what `n`
     /// updates one after another give.

@@ -14,6 +14,8 @@ pub struct Kept {
     names: HashSet<String>,
     /// What the calls of a shared layer so far have found for each statistic.
     found: HashMap<ValueId, Vec<ValueId>>,
+    /// What the softmax or the sigmoid was applied to that made a value.
+    pub(super) logits: HashMap<ValueId, ValueId>,
     /// How often each layer is called, and how often it was called so far.
     calls: HashMap<String, (usize, usize)>,
 }
@@ -31,8 +33,14 @@ impl Kept {
             persistents: HashMap::new(),
             names: HashSet::from_iter(inputs),
             found: HashMap::new(),
+            logits: HashMap::new(),
             calls,
         }
+    }
+
+    /// What a value's softmax or sigmoid was applied to, if one made it.
+    pub(crate) fn logits(&self, value: ValueId) -> Option<ValueId> {
+        self.logits.get(&value).copied()
     }
 
     /// Begins a call of a layer and gives its name: the layer's, with the number of the call from the second on.

@@ -27,6 +27,8 @@ impl Softmax {
         let axis = at.axis(self.axis, x.value)?;
         let turned = at.exchanged(x.value, axis)?;
         let turned = at.op(op::Softmax {}, &[turned])?;
-        Ok(x.with(at.exchanged(turned, axis)?))
+        let result = at.exchanged(turned, axis)?;
+        at.made_from_logits(result, x.value);
+        Ok(x.with(result))
     }
 }

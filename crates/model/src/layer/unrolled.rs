@@ -50,7 +50,11 @@ pub(super) fn unroll<const N: usize>(
     }
     match direction.sequences {
         true => Ok(x.with(joined(at, &results)?)),
-        false => Ok(Signal::bare(states[0])),
+        false => {
+            // Keras's loop copies what a step gives.
+            at.forget_logits(states[0]);
+            Ok(Signal::bare(states[0]))
+        }
     }
 }
 

@@ -63,6 +63,35 @@ def same():
     return model
 
 
+def behind():
+    """Outputs so far from 0 and 1 that only their logits can be learned from; Keras finds these where a softmax or a sigmoid is the last thing that was done, whichever of them it is."""
+    i = L.Input((9,), name="measured")
+    x = L.Rescaling(30.0)(L.Dense(8, activation="tanh")(i))
+    dense, steps = lambda units: L.Dense(units)(x), lambda units: L.Reshape((4, units))(L.Dense(4 * units)(x))
+    crossentropies = keras.losses.SparseCategoricalCrossentropy, keras.losses.CategoricalCrossentropy, keras.losses.BinaryCrossentropy
+    sparse, categorical, binary = crossentropies
+    heads = {
+        "softmax": (L.Dense(5, activation="softmax", name="softmax")(x), sparse()),
+        "repaired": (L.Dense(5, activation="softmax", name="repaired")(x), sparse(from_logits=True)),
+        "layer": (L.Softmax(name="layer")(dense(4)), categorical()),
+        "steps": (L.Activation("softmax", name="steps")(steps(3)), sparse()),
+        "other_axis": (L.Softmax(axis=1, name="other_axis")(steps(3)), categorical()),
+        "sigmoid": (L.Dense(3, activation="sigmoid", name="sigmoid")(x), binary()),
+        "also_repaired": (L.Activation("sigmoid", name="also_repaired")(steps(1)), binary(from_logits=True)),
+        "not_exclusive": (L.Dense(4, activation="sigmoid", name="not_exclusive")(x), categorical()),
+        "exclusive": (L.Dense(4, activation="softmax", name="exclusive")(x), binary()),
+        "passed": (L.Activation("linear", name="passed")(L.Dropout(0.0)(L.Dense(4, activation="softmax")(x))), categorical()),
+        # Another tensor, whose logits are not known.
+        "reshaped": (L.Reshape((4,), name="reshaped")(L.Dense(4, activation="softmax")(x)), categorical()),
+        "flat": (L.Flatten(name="flat")(L.Dense(2, activation="sigmoid")(x)), binary()),
+        "scored": (L.TimeDistributed(L.Dense(4, activation="softmax"), name="scored")(L.Reshape((2, 4))(x)), sparse()),
+        "last": (L.SimpleRNN(3, activation="softmax", name="last")(L.Reshape((2, 4))(x)), categorical()),
+    }
+    model = keras.Model(i, [output for output, _ in heads.values()], name="behind")
+    model.compile(keras.optimizers.SGD(0.001), {name: loss for name, (_, loss) in heads.items()})
+    return model
+
+
 LOSSES = {
     "sparse": lambda logits: keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
     "categorical": lambda logits: keras.losses.CategoricalCrossentropy(from_logits=logits),
@@ -192,7 +221,7 @@ def main():
         folder = pathlib.Path(sys.argv[1])
         folder.mkdir(exist_ok=True)
         return make([(lambda number=number: drawn(np.random.default_rng(number), number), ["keras"]) for number in range(int(sys.argv[2]))], folder)
-    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"])], HERE)
+    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"])], HERE)
 
 
 if __name__ == "__main__":
