@@ -22,7 +22,9 @@ pub fn prune(graph: &Graph, needed: &[ValueId]) -> (Graph, Vec<Option<ValueId>>)
             Source::Op(op) if !lives[op.index()] => {}
             Source::Op(op) if graph.op(*op).outputs[0] == id => copy_op(graph, *op, &mut new, &mut values),
             Source::Op(_) => {}
-            Source::Input | Source::Persistent(_) => values[id.index()] = Some(copy_given(graph, id, &mut new)),
+            Source::Input | Source::Persistent(_) => {
+                values[id.index()] = Some(copy_given(graph, id, &mut new))
+            }
         }
     }
     let now = |id: ValueId| values[id.index()].expect("outputs are needed");
@@ -53,7 +55,9 @@ fn lives(graph: &Graph, needed: &[ValueId]) -> Vec<bool> {
 fn copy_given(graph: &Graph, id: ValueId, new: &mut Graph) -> ValueId {
     let value = graph.value(id).clone();
     let added = match value.source {
-        Source::Persistent(init) => new.add_persistent(value.name, value.tensor, value.role, init, value.layer),
+        Source::Persistent(init) => {
+            new.add_persistent(value.name, value.tensor, value.role, init, value.layer)
+        }
         Source::Input | Source::Op(_) => new.add_input(value.name, value.tensor),
     };
     added.expect("its type was checked before")
@@ -86,7 +90,8 @@ mod tests {
         let x = graph.add_input("x", TensorType::f32([2, 3])).unwrap();
         let layer = graph.add_layer("layer");
         let site = Site::forward(layer);
-        let mut add = |graph: &mut Graph, input| graph.add_single(Unary::Tanh.into(), &[input], site).unwrap();
+        let mut add =
+            |graph: &mut Graph, input| graph.add_single(Unary::Tanh.into(), &[input], site).unwrap();
         let first = add(&mut graph, x);
         let dead = add(&mut graph, first);
         let second = add(&mut graph, first);

@@ -48,7 +48,8 @@ pub fn print(graph: &Graph) -> String {
     }
     for (position, output) in graph.outputs().iter().enumerate() {
         let Beside { logits, mask } = graph.beside(position);
-        let named = |what: &str, value: Option<ValueId>| value.map_or(String::new(), |id| format!(" {what} {id}"));
+        let named =
+            |what: &str, value: Option<ValueId>| value.map_or(String::new(), |id| format!(" {what} {id}"));
         let _ = writeln!(text, "output {output}{}{}", named("logits", logits), named("mask", mask));
     }
     text

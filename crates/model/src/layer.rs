@@ -155,7 +155,9 @@ impl Layer {
     /// Whether Keras's layer gives back its very input where there is nothing to do, rather than an equal tensor.
     pub(crate) fn gives_back(&self) -> bool {
         match self {
-            Self::Activation(_) | Self::Dropout(_) | Self::GaussianDropout(_) | Self::GaussianNoise(_) => true,
+            Self::Activation(_) | Self::Dropout(_) | Self::GaussianDropout(_) | Self::GaussianNoise(_) => {
+                true
+            }
             Self::Operation(operation) => matches!(operation.function, Function::Cast { .. }),
             _ => false,
         }

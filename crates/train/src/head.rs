@@ -114,7 +114,17 @@ impl Adding<'_> {
         }
         let output = self.head.name.clone();
         let repaired = predicted.logits.is_some() && kind.says_logits();
-        Ok(HeadValues { output, kind, judged, repaired, targets, sample_weights, predictions, loss, accuracy })
+        Ok(HeadValues {
+            output,
+            kind,
+            judged,
+            repaired,
+            targets,
+            sample_weights,
+            predictions,
+            loss,
+            accuracy,
+        })
     }
 
     /// The share of right predictions, where that makes sense.

@@ -123,7 +123,8 @@ impl Loss {
             }
             (Some(op), None) => graph.add_single(op.into(), &[predicted.value, targets], site),
             (None, _) => {
-                let difference = graph.add_single(Binary::Subtract.into(), &[predicted.value, targets], site)?;
+                let difference =
+                    graph.add_single(Binary::Subtract.into(), &[predicted.value, targets], site)?;
                 graph.add_single(self.distance().into(), &[difference], site)
             }
         }
