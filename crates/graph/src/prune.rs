@@ -90,7 +90,7 @@ mod tests {
         let x = graph.add_input("x", TensorType::f32([2, 3])).unwrap();
         let layer = graph.add_layer("layer");
         let site = Site::forward(layer);
-        let mut add =
+        let add =
             |graph: &mut Graph, input| graph.add_single(Unary::Tanh.into(), &[input], site).unwrap();
         let first = add(&mut graph, x);
         let dead = add(&mut graph, first);
