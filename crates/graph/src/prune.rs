@@ -90,8 +90,7 @@ mod tests {
         let x = graph.add_input("x", TensorType::f32([2, 3])).unwrap();
         let layer = graph.add_layer("layer");
         let site = Site::forward(layer);
-        let add =
-            |graph: &mut Graph, input| graph.add_single(Unary::Tanh.into(), &[input], site).unwrap();
+        let add = |graph: &mut Graph, input| graph.add_single(Unary::Tanh.into(), &[input], site).unwrap();
         let first = add(&mut graph, x);
         let dead = add(&mut graph, first);
         let second = add(&mut graph, first);
