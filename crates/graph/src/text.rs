@@ -8,8 +8,8 @@
 //! %2 "dense/matmul" f32[32,100] = matmul {"transpose_a":false,"transpose_b":false} (%0, %1) forward @0
 //! output %2
 //! ```
-//! An output may be followed by `logits %n` and `mask %n`. An op that does what an op before it did ends in `again`. Strings and attributes are JSON. Everything after `#` at
-//! the start of a line is a comment.
+//! An output may be followed by `logits %n` and `mask %n`. An op that does what an op before it did ends in `again`.
+//! Strings and attributes are JSON. Everything after `#` at the start of a line is a comment.
 
 use crate::{Beside, Graph, Init, LayerId, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use serde::Deserialize;

@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
         self.graph.add_op(kind.into(), inputs, Site::forward(self.layer))
     }
 
-    /// Says that a softmax or a sigmoid of these logits made a value, so that a loss can go back to them, as Keras does.
+    /// Says that a softmax or a sigmoid of these logits made a value, so that a loss can go back to them.
     pub fn made_from_logits(&mut self, value: ValueId, logits: ValueId) {
         self.kept.logits.insert(value, logits);
     }
