@@ -5,6 +5,7 @@
 //! not from its kernel.
 
 mod all_finite;
+mod arg_sort;
 mod attention;
 mod batch_norm;
 mod bias_add;
@@ -12,8 +13,10 @@ mod binary;
 mod broadcast;
 mod cast;
 mod concat;
+mod constant;
 mod conv2d;
 mod cross_entropy;
+mod cumulate;
 mod depthwise_conv2d;
 mod dropout;
 mod embedding;
@@ -30,8 +33,10 @@ mod random_normal;
 mod reduce;
 mod reshape;
 mod resize2d;
+mod select;
 mod slice;
 mod softmax;
+mod take_along;
 mod tensor;
 mod transpose;
 mod transposed_conv2d;

@@ -6,6 +6,7 @@
 //! forgot.
 
 mod all_finite;
+mod arg_sort;
 mod attention;
 mod batch_norm;
 mod bias_add;
@@ -13,8 +14,10 @@ mod binary;
 mod broadcast;
 mod cast;
 mod concat;
+mod constant;
 mod conv2d;
 mod cross_entropy;
+mod cumulate;
 mod depthwise_conv2d;
 mod dropout;
 mod embedding;
@@ -32,9 +35,11 @@ mod random_normal;
 mod reduce;
 mod reshape;
 mod resize2d;
+mod select;
 mod slice;
 mod sliding;
 mod softmax;
+mod take_along;
 mod transpose;
 mod transposed_conv2d;
 mod unary;
@@ -42,6 +47,7 @@ mod update;
 mod upsample2d;
 
 pub use all_finite::AllFinite;
+pub use arg_sort::ArgSort;
 pub use attention::{Attention, AttentionGradient};
 pub use batch_norm::{BatchNorm, BatchNormGradient, BatchNormInference};
 pub use bias_add::BiasAdd;
@@ -49,8 +55,10 @@ pub use binary::Binary;
 pub use broadcast::Broadcast;
 pub use cast::Cast;
 pub use concat::Concat;
+pub use constant::Constant;
 pub use conv2d::{Conv2d, Conv2dFilterGradient};
 pub use cross_entropy::{Accuracy, CrossEntropy, CrossEntropyGradient, Targets};
+pub use cumulate::Cumulate;
 pub use depthwise_conv2d::{DepthwiseConv2d, DepthwiseConv2dFilterGradient, DepthwiseConv2dInputGradient};
 pub use dropout::Dropout;
 pub use embedding::{Embedding, EmbeddingGradient};
@@ -67,9 +75,11 @@ pub use random_normal::RandomNormal;
 pub use reduce::{Reduce, ReduceMaxGradient, Reduction};
 pub use reshape::Reshape;
 pub use resize2d::{Resize2d, Resize2dGradient};
+pub use select::Select;
 pub use slice::Slice;
 pub use sliding::{Geometry, Padding, Sliding};
 pub use softmax::{LogSoftmax, LogSoftmaxGradient, Softmax, SoftmaxGradient};
+pub use take_along::{TakeAlong, TakeAlongGradient};
 pub use transpose::Transpose;
 pub use transposed_conv2d::TransposedConv2d;
 pub use unary::{Saved, Unary, UnaryGradient};
@@ -203,6 +213,7 @@ op_kinds! {
     Unary = "unary",
     UnaryGradient = "unary_gradient",
     Binary = "binary",
+    Select = "select",
     Softmax = "softmax",
     SoftmaxGradient = "softmax_gradient",
     LogSoftmax = "log_softmax",
@@ -217,6 +228,10 @@ op_kinds! {
     EmbeddingGradient = "embedding_gradient",
     Reduce = "reduce",
     ReduceMaxGradient = "reduce_max_gradient",
+    Cumulate = "cumulate",
+    ArgSort = "arg_sort",
+    TakeAlong = "take_along",
+    TakeAlongGradient = "take_along_gradient",
     Upsample2d = "upsample2d",
     Upsample2dGradient = "upsample2d_gradient",
     Resize2d = "resize2d",
@@ -233,6 +248,7 @@ op_kinds! {
     CrossEntropyGradient = "cross_entropy_gradient",
     Accuracy = "accuracy",
     Fill = "fill",
+    Constant = "constant",
     RandomNormal = "random_normal",
     AllFinite = "all_finite",
     Update = "update",

@@ -8,7 +8,7 @@
 //! These are counts, not times: [`crate::Profile`] turns them into seconds.
 
 use crate::bytes_of;
-use plimsoll_graph::op::{Attention, MatMul, Unary, Update};
+use plimsoll_graph::op::{Attention, Binary, MatMul, Unary, Update};
 use plimsoll_graph::{Graph, OpId, OpKind, TensorType};
 use std::iter::Sum;
 use std::ops::Add;
@@ -79,7 +79,12 @@ fn flops(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> u64 {
         OpKind::Dropout(_) => product([TRANSCENDENTAL, written()]),
         OpKind::Unary(function) => product([per_element(*function), written()]),
         OpKind::UnaryGradient(gradient) => product([1 + per_element(gradient.0), written()]),
-        OpKind::Binary(_) => written(),
+        OpKind::Binary(function) => product([per_pair(*function), written()]),
+        OpKind::Select(_) | OpKind::Cumulate(_) => written(),
+        // About as many comparisons an element as its logarithm has.
+        OpKind::ArgSort(_) => product([TRANSCENDENTAL, read(0)]),
+        OpKind::TakeAlong(_) | OpKind::Constant(_) => 0,
+        OpKind::TakeAlongGradient(_) => read(1),
         // Maximum, difference, exponential, sum, quotient.
         OpKind::Softmax(_) | OpKind::LogSoftmax(_) => product([4 + TRANSCENDENTAL, read(0)]),
         OpKind::SoftmaxGradient(_) => product([4, read(0)]),
@@ -122,7 +127,7 @@ fn bytes(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> u64 {
 
 /// For ops that read of their first input only what they write: the inputs that are read whole.
 fn looked_up(kind: &OpKind) -> Option<std::ops::RangeFrom<usize>> {
-    matches!(kind, OpKind::Embedding(_) | OpKind::Slice(_)).then_some(1..)
+    matches!(kind, OpKind::Embedding(_) | OpKind::TakeAlong(_) | OpKind::Slice(_)).then_some(1..)
 }
 
 /// Flops an element of a function of one number.
@@ -136,6 +141,22 @@ fn per_element(function: Unary) -> u64 {
             TRANSCENDENTAL
         }
         Unary::PowerScalar(_) => 2 * TRANSCENDENTAL,
+        Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc | Unary::Sign => 1,
+        Unary::IsNan | Unary::IsFinite | Unary::Detach => 1,
+        Unary::Sin | Unary::Cos | Unary::Tan | Unary::Asin | Unary::Acos | Unary::Atan => TRANSCENDENTAL,
+        Unary::Sinh | Unary::Cosh | Unary::Asinh | Unary::Acosh | Unary::Atanh => TRANSCENDENTAL,
+        Unary::Erf | Unary::ErfInv | Unary::Log1p | Unary::Expm1 => TRANSCENDENTAL,
+    }
+}
+
+/// Flops an element of a function of two numbers.
+fn per_pair(function: Binary) -> u64 {
+    match function {
+        Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide => 1,
+        Binary::Maximum | Binary::Minimum | Binary::GreaterEqual | Binary::Less => 1,
+        Binary::Equal | Binary::NotEqual => 1,
+        Binary::Power => 2 * TRANSCENDENTAL,
+        Binary::Modulo | Binary::Atan2 => TRANSCENDENTAL,
     }
 }
 

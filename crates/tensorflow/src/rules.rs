@@ -56,6 +56,9 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         OpKind::Dropout(_) => elementwise::dropout(at, op),
         OpKind::Unary(kind) => elementwise::unary(at, op, *kind),
         OpKind::Binary(kind) => elementwise::binary(at, op, *kind),
+        OpKind::Select(_) => elementwise::select(at, op),
+        OpKind::Cumulate(kind) => elementwise::cumulate(at, op, kind.product),
+        OpKind::TakeAlong(_) => layout::moved(at, op, "GatherNd", "ScatterNd"),
         OpKind::Softmax(_) => elementwise::softmax(at, op),
         OpKind::LogSoftmax(_) => elementwise::log_softmax(at, op),
         OpKind::Broadcast(_) => layout::broadcast(at, op),
@@ -70,6 +73,7 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         OpKind::Upsample2d(Upsample2d { interpolation: Interpolation::Bilinear, .. })
         | OpKind::Resize2d(_) => layout::resized(at, op),
         OpKind::Embedding(_) => layout::embedding(at, op),
+        OpKind::EmbeddingGradient(_) => layout::sums_by_ids(at, op),
         OpKind::Reduce(kind) => pooling::reduce(at, op, kind.reduction),
         OpKind::Attention(_) => attention::attention(at, op),
         OpKind::Lstm(_) => recurrent::lstm(at, op),
@@ -77,6 +81,7 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         OpKind::Cast(_) | OpKind::NotEqual(_) | OpKind::Fill(_) | OpKind::RandomNormal(_) => {
             layout::constant(at, op)
         }
+        OpKind::ArgSort(_) | OpKind::Constant(_) => layout::constant(at, op),
         // A forward graph has none of these.
         OpKind::Conv2dFilterGradient(_)
         | OpKind::DepthwiseConv2dInputGradient(_)
@@ -89,8 +94,8 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         | OpKind::UnaryGradient(_)
         | OpKind::SoftmaxGradient(_)
         | OpKind::LogSoftmaxGradient(_)
-        | OpKind::EmbeddingGradient(_)
         | OpKind::ReduceMaxGradient(_)
+        | OpKind::TakeAlongGradient(_)
         | OpKind::Upsample2dGradient(_)
         | OpKind::Resize2dGradient(_)
         | OpKind::AttentionGradient(_)

@@ -14,6 +14,7 @@ mod cast;
 mod concat;
 mod conv2d;
 mod cross_entropy;
+mod cumulate;
 mod depthwise_conv2d;
 mod dropout;
 mod embedding;
@@ -26,8 +27,10 @@ mod pool2d;
 mod reduce;
 mod reshape;
 mod resize2d;
+mod select;
 mod slice;
 mod softmax;
+mod take_along;
 mod transpose;
 mod transposed_conv2d;
 mod unary;
@@ -77,13 +80,21 @@ fn depends_on(graph: &Graph, roots: &[ValueId]) -> Vec<bool> {
         depends[root.index()] = true;
     }
     for op in graph.ops() {
-        if op.inputs.iter().any(|input| depends[input.index()]) {
+        if !is_flat(&op.kind) && op.inputs.iter().any(|input| depends[input.index()]) {
             for output in &op.outputs {
                 depends[output.index()] = graph.tensor(*output).element.is_float();
             }
         }
     }
     depends
+}
+
+/// Whether the result does not change with the arguments, wherever it changes at all smoothly: nothing flows back.
+fn is_flat(kind: &OpKind) -> bool {
+    if let OpKind::Unary(function) = kind {
+        return function.is_flat();
+    }
+    matches!(kind, OpKind::Binary(function) if function.is_comparison())
 }
 
 /// The gradient of the op's first output, if it is known and somebody needs what follows from it.
@@ -192,6 +203,7 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         OpKind::Dropout(op) => dropout::gradient(op, at),
         OpKind::Unary(op) => unary::gradient(op, at),
         OpKind::Binary(op) => binary::gradient(op, at),
+        OpKind::Select(op) => select::gradient(op, at),
         OpKind::Softmax(op) => softmax::gradient(op, at),
         OpKind::LogSoftmax(op) => softmax::gradient_log_softmax(op, at),
         OpKind::Broadcast(op) => broadcast::gradient(op, at),
@@ -202,12 +214,15 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         OpKind::Transpose(op) => transpose::gradient(op, at),
         OpKind::Embedding(op) => embedding::gradient(op, at),
         OpKind::Reduce(op) => reduce::gradient(op, at),
+        OpKind::Cumulate(op) => cumulate::gradient(op, at),
+        OpKind::TakeAlong(op) => take_along::gradient(op, at),
         OpKind::Upsample2d(op) => upsample2d::gradient(op, at),
         OpKind::Resize2d(op) => resize2d::gradient(op, at),
         OpKind::Attention(op) => attention::gradient(op, at),
         OpKind::Lstm(op) => lstm::gradient(op, at),
         OpKind::Gru(op) => gru::gradient(op, at),
         OpKind::Cast(op) => cast::gradient(op, at),
+        OpKind::EmbeddingGradient(op) => embedding::gradient_of_sums(op, at),
         OpKind::CrossEntropy(op) => cross_entropy::gradient(op, at),
         OpKind::Conv2dFilterGradient(_)
         | OpKind::DepthwiseConv2dInputGradient(_)
@@ -220,7 +235,6 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::UnaryGradient(_)
         | OpKind::SoftmaxGradient(_)
         | OpKind::LogSoftmaxGradient(_)
-        | OpKind::EmbeddingGradient(_)
         | OpKind::ReduceMaxGradient(_)
         | OpKind::Upsample2dGradient(_)
         | OpKind::Resize2dGradient(_)
@@ -230,7 +244,10 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::NotEqual(_)
         | OpKind::CrossEntropyGradient(_)
         | OpKind::Accuracy(_)
+        | OpKind::ArgSort(_)
+        | OpKind::TakeAlongGradient(_)
         | OpKind::Fill(_)
+        | OpKind::Constant(_)
         | OpKind::RandomNormal(_)
         | OpKind::AllFinite(_)
         | OpKind::Update(_) => return Err(TrainError::NotDifferentiable { op: kind.name() }),

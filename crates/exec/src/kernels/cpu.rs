@@ -5,6 +5,7 @@
 //! alone, never on the number of threads, so results are the same bits for any pool.
 
 mod all_finite;
+mod arg_sort;
 mod attention;
 mod batch_norm;
 mod bias_add;
@@ -12,9 +13,11 @@ mod binary;
 mod broadcast;
 mod cast;
 mod concat;
+mod constant;
 mod conv2d;
 mod copying;
 mod cross_entropy;
+mod cumulate;
 mod depthwise_conv2d;
 mod dropout;
 mod elementwise;
@@ -36,8 +39,10 @@ mod reduce;
 mod reshape;
 mod resize2d;
 mod runs;
+mod select;
 mod slice;
 mod softmax;
+mod take_along;
 mod transpose;
 mod transposed_conv2d;
 mod unary;

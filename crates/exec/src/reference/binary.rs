@@ -24,6 +24,14 @@ fn apply(op: Binary, a: f64, b: f64) -> f64 {
         Binary::Minimum => smaller(a, b),
         Binary::GreaterEqual => f64::from(a >= b),
         Binary::Less => f64::from(a < b),
+        Binary::Equal => f64::from(a == b),
+        Binary::NotEqual => f64::from(a != b),
+        Binary::Power => a.powf(b),
+        Binary::Modulo => match a % b {
+            rest if rest != 0.0 && (rest < 0.0) != (b < 0.0) => rest + b,
+            rest => rest,
+        },
+        Binary::Atan2 => a.atan2(b),
     }
 }
 

@@ -11,12 +11,17 @@ impl Meaning for Reduce {
         let [x] = inputs else { unreachable!("the shape rule has checked the inputs") };
         let groups = groups(x.shape(), &self.axes);
         let count = x.data.len() as f64 / groups.iter().max().map_or(1.0, |last| (last + 1) as f64);
-        let start = if self.reduction == Reduction::Max { f64::NEG_INFINITY } else { 0.0 };
+        let start = match self.reduction {
+            Reduction::Max => f64::NEG_INFINITY,
+            Reduction::Product => 1.0,
+            Reduction::Sum | Reduction::Mean => 0.0,
+        };
         let mut y = vec![start; groups.iter().max().map_or(1, |last| last + 1)];
         for (x, &group) in x.data.iter().zip(&groups) {
             match self.reduction {
                 Reduction::Sum => y[group] += x,
                 Reduction::Mean => y[group] += x / count,
+                Reduction::Product => y[group] *= x,
                 Reduction::Max => y[group] = larger(y[group], *x),
             }
         }

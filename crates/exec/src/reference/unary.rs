@@ -52,6 +52,30 @@ fn function(op: Unary, x: f64) -> f64 {
             delta if x.abs() <= delta => x.powi(2) / 2.0,
             delta => delta * x.abs() - delta.powi(2) / 2.0,
         },
+        Unary::Sin => x.sin(),
+        Unary::Cos => x.cos(),
+        Unary::Tan => x.tan(),
+        Unary::Asin => x.asin(),
+        Unary::Acos => x.acos(),
+        Unary::Atan => x.atan(),
+        Unary::Sinh => x.sinh(),
+        Unary::Cosh => x.cosh(),
+        Unary::Asinh => x.asinh(),
+        Unary::Acosh => x.acosh(),
+        Unary::Atanh => x.atanh(),
+        Unary::Erf => erf(x),
+        Unary::ErfInv => inverse_erf(x),
+        Unary::Log1p => x.ln_1p(),
+        Unary::Expm1 => x.exp_m1(),
+        Unary::Floor => x.floor(),
+        Unary::Ceil => x.ceil(),
+        Unary::Round => x.round_ties_even(),
+        Unary::Trunc => x.trunc(),
+        Unary::Sign if x == 0.0 || x.is_nan() => x,
+        Unary::Sign => x.signum(),
+        Unary::IsNan => f64::from(x.is_nan()),
+        Unary::IsFinite => f64::from(x.is_finite()),
+        Unary::Detach => x,
     }
 }
 
@@ -75,6 +99,21 @@ fn slope_at_input(op: Unary, x: f64) -> f64 {
         Unary::MaximumScalar(c) => f64::from(x >= f64::from(c)),
         Unary::PowerScalar(c) => f64::from(c) * x.powf(f64::from(c) - 1.0),
         Unary::Huber(delta) => x.clamp(-f64::from(delta), f64::from(delta)),
+        Unary::Sin => x.cos(),
+        Unary::Cos => -x.sin(),
+        Unary::Tan => x.cos().powi(-2),
+        Unary::Asin => (1.0 - x * x).sqrt().recip(),
+        Unary::Acos => -(1.0 - x * x).sqrt().recip(),
+        Unary::Atan => (1.0 + x * x).recip(),
+        Unary::Sinh => x.cosh(),
+        Unary::Cosh => x.sinh(),
+        Unary::Asinh => (1.0 + x * x).sqrt().recip(),
+        Unary::Acosh => (x * x - 1.0).sqrt().recip(),
+        Unary::Atanh => (1.0 - x * x).recip(),
+        Unary::Erf => FRAC_2_SQRT_PI * (-x * x).exp(),
+        Unary::ErfInv => inverse_erf(x).powi(2).exp() / FRAC_2_SQRT_PI,
+        Unary::Log1p => (1.0 + x).recip(),
+        Unary::Expm1 => x.exp(),
         _ => unreachable!("{op:?} does not save its argument"),
     }
 }
@@ -102,6 +141,7 @@ fn constant_slope(op: Unary) -> f64 {
         Unary::Negate => -1.0,
         Unary::AddScalar(_) => 1.0,
         Unary::MultiplyScalar(c) => f64::from(c),
+        op if op.is_flat() => 0.0,
         _ => unreachable!("the slope of {op:?} is not constant"),
     }
 }
@@ -135,4 +175,18 @@ fn erf(x: f64) -> f64 {
         sum += term;
     }
     FRAC_2_SQRT_PI * (-x * x).exp() * sum
+}
+
+/// Newton's method from Winitzki's approximation.
+fn inverse_erf(x: f64) -> f64 {
+    if x.abs() >= 1.0 || x.is_nan() {
+        return if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN };
+    }
+    let logarithm = ((1.0 - x) * (1.0 + x)).ln();
+    let half = 2.0 / (PI * 0.147) + logarithm / 2.0;
+    let mut y = ((half * half - logarithm / 0.147).sqrt() - half).max(0.0).sqrt().copysign(x);
+    for _ in 0..60 {
+        y -= (erf(y) - x) / (FRAC_2_SQRT_PI * (-y * y).exp());
+    }
+    y
 }

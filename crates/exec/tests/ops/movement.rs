@@ -2,7 +2,10 @@
 
 use crate::check::{Case, random, random_ids};
 use plimsoll_exec::reference::{self, Tensor};
-use plimsoll_graph::op::{Broadcast, Cast, Concat, Pad, Reshape, Slice, Transpose};
+use plimsoll_graph::op::{
+    ArgSort, Broadcast, Cast, Concat, EmbeddingGradient, Pad, Reshape, Slice, TakeAlong, TakeAlongGradient,
+    Transpose,
+};
 use plimsoll_graph::{ElementType, OpKind, Shape, TensorType};
 
 /// Checks the gradient as well where finite differences do not take long.
@@ -117,6 +120,46 @@ fn transpose() {
         Case::new(op.clone(), [random_ids(shape, 1, 9)]).check_kernel();
         check(op, random(shape, 1));
     }
+}
+
+#[test]
+fn arg_sort() {
+    for descending in [false, true] {
+        for shape in [&[1][..], &[7], &[3, 5], &[2, 3, 40], &[9, 900]] {
+            Case::new(ArgSort { descending }, [random(shape, 1)]).tolerance(0.0).check_kernel();
+            // Many of these are equal.
+            let few = random_ids(shape, 2, 3);
+            Case::new(ArgSort { descending }, [Tensor::f32(few.shape().clone(), few.data)]).check_kernel();
+        }
+    }
+}
+
+#[test]
+fn take_along() {
+    for (shape, positions) in
+        [(&[5][..], &[3][..]), (&[3, 4], &[3, 6]), (&[2, 3, 1], &[2, 3, 2]), (&[90, 80], &[90, 300])]
+    {
+        let extent = *shape.last().unwrap();
+        let positions = random_ids(positions, 1, extent as u64);
+        let case = Case::new(TakeAlong {}, [random(shape, 2), positions.clone()]);
+        if positions.data.len() < 1000 {
+            case.check()
+        } else {
+            case.check_kernel()
+        }
+        let dy = random(positions.shape().extents(), 3);
+        Case::new(TakeAlongGradient { extent }, [positions, dy]).check_kernel();
+    }
+    let outside = [random(&[2, 3], 1), Tensor::i32([2, 1], [0.0, 3.0])];
+    Case::new(TakeAlong {}, outside).kernel_error();
+    let negative = [Tensor::i32([2, 1], [0.0, -1.0]), random(&[2, 1], 1)];
+    Case::new(TakeAlongGradient { extent: 3 }, negative).kernel_error();
+}
+
+/// Sums by ids in a forward pass.
+#[test]
+fn rows_added_up_by_ids_have_a_gradient() {
+    Case::new(EmbeddingGradient { rows: 4 }, [random_ids(&[6], 1, 4), random(&[6, 3], 2)]).check_gradient();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use plimsoll_exec::kernels::KernelError;
 use plimsoll_exec::reference::Tensor;
 use plimsoll_graph::OpKind;
 use plimsoll_graph::op::{Accuracy, CrossEntropy, CrossEntropyGradient, LogSoftmax, LogSoftmaxGradient};
-use plimsoll_graph::op::{Reduce, ReduceMaxGradient, Reduction, Softmax, SoftmaxGradient, Targets};
+use plimsoll_graph::op::{Cumulate, Reduce, ReduceMaxGradient, Reduction, Softmax, SoftmaxGradient, Targets};
 
 /// Trailing, leading, middle, all and no axes; axes of extent 1; axes with a gap between them.
 const REDUCTIONS: &[(&[usize], &[usize])] = &[
@@ -69,6 +69,38 @@ fn equal_maxima_share_the_gradient() {
 }
 
 const ROWS: &[&[usize]] = &[&[1], &[5], &[4, 1], &[3, 17], &[2, 3, 40]];
+
+#[test]
+fn cumulate() {
+    for bits in 0..8 {
+        let op = Cumulate { product: bits & 1 > 0, exclusive: bits & 2 > 0, reverse: bits & 4 > 0 };
+        for shape in [&[1][..], &[6], &[3, 5], &[2, 3, 4]] {
+            Case::new(op, [random_in(shape, 1, 0.5, 1.5)]).check();
+            Case::new(op, [random_in(shape, 1, -1.5, -0.5)]).check();
+        }
+        Case::new(op, [random_in(&[70, 300], 1, 0.98, 1.02)]).check_kernel();
+    }
+}
+
+#[test]
+fn products() {
+    for (shape, axes) in [
+        (&[5][..], vec![0]),
+        (&[3, 4], vec![1]),
+        (&[3, 4], vec![0]),
+        (&[2, 3, 4], vec![0, 2]),
+        (&[2, 3, 2], vec![1, 2]),
+    ] {
+        for keep_axes in [false, true] {
+            let op = Reduce { reduction: Reduction::Product, axes: axes.clone(), keep_axes };
+            Case::new(op, [random_in(shape, 1, 0.5, 1.5)]).check();
+        }
+    }
+    // The gradient where one element is 0, and where two are.
+    let x = Tensor::f32([2, 3], [2.0, 0.0, 3.0, 0.0, 0.0, 4.0]);
+    let op = Reduce { reduction: Reduction::Product, axes: vec![1], keep_axes: false };
+    Case::new(op, [x]).check();
+}
 
 #[test]
 fn softmax() {

@@ -25,6 +25,16 @@ pub enum Binary {
     GreaterEqual,
     /// 1 where `a < b`, else 0.
     Less,
+    /// 1 where `a = b`, else 0.
+    Equal,
+    /// 1 where `a` and `b` differ, else 0.
+    NotEqual,
+    /// `a^b`
+    Power,
+    /// What is left of `a` without the largest whole multiple of `b` that is not above it; it has the sign of `b`.
+    Modulo,
+    /// The angle of the point `(b, a)`.
+    Atan2,
 }
 
 impl Binary {
@@ -33,6 +43,11 @@ impl Binary {
         floats(&[a, b])?;
         let shape = a.shape.broadcast(&b.shape).ok_or("the shapes cannot be stretched to each other")?;
         Ok(vec![a.reshaped(shape)])
+    }
+
+    /// Whether it only says which of two cases holds: no gradient goes through it.
+    pub fn is_comparison(self) -> bool {
+        matches!(self, Self::GreaterEqual | Self::Less | Self::Equal | Self::NotEqual)
     }
 
     /// Element by element, samples do not meet: sides that both have them have them on the same axis of the result.

@@ -25,9 +25,10 @@ impl Embedding {
         Ok(vec![table.reshaped(appended(&ids.shape, width))])
     }
 
-    /// The table is for all.
+    /// The table is for all, or the same rows are taken of every sample's part of it.
     pub(crate) fn keeps_apart(&self, at: &Placed<'_>) -> bool {
-        at.inputs[0].axis.is_none()
+        let [table, ids] = [&at.inputs[0], &at.inputs[1]];
+        table.axis.is_none() || (table.axis == Some(1) && ids.axis.is_none())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sums, means and maxima over axes; global pooling is one of these.
+//! Sums, means, maxima and products over axes; global pooling is one of these.
 
 use super::expect::{Inferred, ensure, floats, operands, shape};
 use crate::samples::Placed;
@@ -15,6 +15,8 @@ pub enum Reduction {
     Mean,
     /// The largest.
     Max,
+    /// Their product.
+    Product,
 }
 
 /// `x -> y` with the given axes reduced.

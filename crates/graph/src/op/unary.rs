@@ -57,6 +57,52 @@ pub enum Unary {
     PowerScalar(f32),
     /// `x^2 / 2` within the delta, linear outside.
     Huber(f32),
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// Tangent.
+    Tan,
+    /// The inverse of the sine.
+    Asin,
+    /// The inverse of the cosine.
+    Acos,
+    /// The inverse of the tangent.
+    Atan,
+    /// Hyperbolic sine.
+    Sinh,
+    /// Hyperbolic cosine.
+    Cosh,
+    /// The inverse of the hyperbolic sine.
+    Asinh,
+    /// The inverse of the hyperbolic cosine.
+    Acosh,
+    /// The inverse of the hyperbolic tangent.
+    Atanh,
+    /// The error function.
+    Erf,
+    /// The inverse of the error function.
+    ErfInv,
+    /// `log(1 + x)`
+    Log1p,
+    /// `e^x - 1`
+    Expm1,
+    /// The next integer below.
+    Floor,
+    /// The next integer above.
+    Ceil,
+    /// The nearest integer, the even one of two.
+    Round,
+    /// Without what stands behind the point.
+    Trunc,
+    /// -1, 0 or 1.
+    Sign,
+    /// 1 where `x` is not a number, else 0.
+    IsNan,
+    /// 1 where `x` is neither infinite nor NaN, else 0.
+    IsFinite,
+    /// `x`, through which no gradient goes.
+    Detach,
 }
 
 /// `(saved, dy) -> dy f'(x)`, where `saved` is what [`Unary::saved`] says.
@@ -71,7 +117,7 @@ pub enum Saved {
     Input,
     /// The result, so that the function can run in place.
     Output,
-    /// Neither: the derivative is constant.
+    /// Neither: the derivative is constant, 0 for steps.
     Nothing,
 }
 
@@ -96,8 +142,28 @@ impl Unary {
             Self::LeakyRelu(_) | Self::HardSigmoid | Self::Swish | Self::HardSwish => Saved::Input,
             Self::Gelu | Self::GeluTanh | Self::Log | Self::Square | Self::Abs => Saved::Input,
             Self::MaximumScalar(_) | Self::PowerScalar(_) | Self::Huber(_) => Saved::Input,
+            Self::Sin | Self::Cos | Self::Tan | Self::Asin | Self::Acos => Saved::Input,
+            Self::Atan | Self::Sinh | Self::Cosh | Self::Asinh | Self::Acosh => Saved::Input,
+            Self::Atanh | Self::Erf | Self::ErfInv | Self::Log1p | Self::Expm1 => Saved::Input,
             Self::Negate | Self::AddScalar(_) | Self::MultiplyScalar(_) => Saved::Nothing,
+            Self::Floor | Self::Ceil | Self::Round | Self::Trunc | Self::Sign => Saved::Nothing,
+            Self::IsNan | Self::IsFinite | Self::Detach => Saved::Nothing,
         }
+    }
+
+    /// Whether no gradient goes through it.
+    pub fn is_flat(self) -> bool {
+        matches!(
+            self,
+            Self::Floor
+                | Self::Ceil
+                | Self::Round
+                | Self::Trunc
+                | Self::Sign
+                | Self::IsNan
+                | Self::IsFinite
+                | Self::Detach
+        )
     }
 }
 

@@ -35,6 +35,7 @@ impl GlobalPooling {
             Reduction::Max => "global_max_pooling",
             Reduction::Mean => "global_average_pooling",
             Reduction::Sum => "global_sum_pooling",
+            Reduction::Product => "global_product_pooling",
         }
     }
 

@@ -1,6 +1,6 @@
 //! Classes of ops that one kernel, or kernels of the same kind, run at the same rates.
 
-use plimsoll_graph::op::{Conv2d, Geometry, Unary};
+use plimsoll_graph::op::{Binary, Conv2d, Geometry, Unary};
 use plimsoll_graph::{OpKind, TensorType};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -117,9 +117,13 @@ impl Class {
             OpKind::LstmGradient(_) | OpKind::GruGradient(_) => Self::RecurrenceGradient,
             OpKind::Unary(function) => of_function(*function),
             OpKind::UnaryGradient(gradient) => of_derivative(gradient.0),
+            OpKind::Binary(Binary::Power | Binary::Modulo | Binary::Atan2) => Self::Tanh,
             OpKind::Binary(_) if inputs[0].shape != inputs[1].shape => Self::Stretching,
             OpKind::Binary(_) | OpKind::BiasAdd(_) => Self::Elementwise,
             OpKind::MovingAverage(_) | OpKind::Cast(_) | OpKind::NotEqual(_) => Self::Elementwise,
+            OpKind::Select(_) | OpKind::Cumulate(_) => Self::Piecewise,
+            // Sorting compares about as often as a logarithm has terms; it is not measured by itself.
+            OpKind::ArgSort(_) => Self::Tanh,
             OpKind::Broadcast(_) => Self::Stretching,
             OpKind::Softmax(_) | OpKind::SoftmaxGradient(_) => Self::Softmax,
             OpKind::LogSoftmax(_) | OpKind::LogSoftmaxGradient(_) => Self::Softmax,
@@ -134,7 +138,8 @@ impl Class {
             OpKind::Transpose(op) if moves_rows(&op.order) => Self::Movement,
             OpKind::Transpose(_) => Self::Transposition,
             OpKind::Concat(_) | OpKind::Slice(_) | OpKind::Pad(_) | OpKind::Fill(_) => Self::Movement,
-            OpKind::Embedding(_) | OpKind::EmbeddingGradient(_) => Self::Movement,
+            OpKind::Embedding(_) | OpKind::EmbeddingGradient(_) | OpKind::Constant(_) => Self::Movement,
+            OpKind::TakeAlong(_) | OpKind::TakeAlongGradient(_) => Self::Transposition,
             OpKind::Upsample2d(_) | OpKind::Upsample2dGradient(_) => Self::Upsampling,
             OpKind::Resize2d(_) | OpKind::Resize2dGradient(_) => Self::Upsampling,
             // Two logarithms' worth of work an element; no model spends its time here, so it is not measured by itself.
@@ -212,6 +217,11 @@ fn of_function(function: Unary) -> Class {
         Unary::Elu(_) | Unary::Sigmoid | Unary::Swish | Unary::Exp => Class::Exponential,
         Unary::Tanh | Unary::GeluTanh | Unary::Log | Unary::Softplus | Unary::PowerScalar(_) => Class::Tanh,
         Unary::Gelu => Class::Gelu,
+        Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc | Unary::Sign => Class::Elementwise,
+        Unary::IsNan | Unary::IsFinite | Unary::Detach => Class::Elementwise,
+        Unary::Sin | Unary::Cos | Unary::Tan | Unary::Asin | Unary::Acos | Unary::Atan => Class::Tanh,
+        Unary::Sinh | Unary::Cosh | Unary::Asinh | Unary::Acosh | Unary::Atanh => Class::Tanh,
+        Unary::Erf | Unary::ErfInv | Unary::Log1p | Unary::Expm1 => Class::Tanh,
     }
 }
 
@@ -228,5 +238,11 @@ fn of_derivative(function: Unary) -> Class {
         Unary::Swish | Unary::Softplus => Class::Exponential,
         Unary::GeluTanh | Unary::PowerScalar(_) => Class::Tanh,
         Unary::Gelu => Class::Gelu,
+        Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc | Unary::Sign => Class::Elementwise,
+        Unary::IsNan | Unary::IsFinite | Unary::Detach => Class::Elementwise,
+        Unary::Sin | Unary::Cos | Unary::Tan | Unary::Sinh | Unary::Cosh | Unary::ErfInv => Class::Tanh,
+        Unary::Asin | Unary::Acos | Unary::Asinh | Unary::Acosh => Class::Piecewise,
+        Unary::Atan | Unary::Atanh | Unary::Log1p => Class::Elementwise,
+        Unary::Erf | Unary::Expm1 => Class::Exponential,
     }
 }

@@ -98,7 +98,8 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
         OpKind::Upsample2d(_) | OpKind::Resize2d(_) => rows(&outputs[0]),
         OpKind::Upsample2dGradient(_) | OpKind::Resize2dGradient(_) => rows(&inputs[0]),
         OpKind::Embedding(_) | OpKind::Slice(_) | OpKind::Pad(_) => rows(&outputs[0]),
-        OpKind::EmbeddingGradient(_) => rows(&inputs[1]),
+        OpKind::EmbeddingGradient(_) | OpKind::TakeAlongGradient(_) => rows(&inputs[1]),
+        OpKind::Cumulate(_) | OpKind::ArgSort(_) | OpKind::TakeAlong(_) => rows(&inputs[0]),
         OpKind::Concat(_) => inputs.iter().map(rows).sum(),
         OpKind::MatMul(_) | OpKind::BiasAdd(_) | OpKind::BatchNorm(_) | OpKind::BatchNormInference(_) => 0.0,
         OpKind::BatchNormGradient(_) | OpKind::MovingAverage(_) | OpKind::Dropout(_) => 0.0,
@@ -108,6 +109,7 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
             0.0
         }
         OpKind::Gru(_) | OpKind::GruGradient(_) | OpKind::Cast(_) | OpKind::NotEqual(_) => 0.0,
+        OpKind::Select(_) | OpKind::Constant(_) => 0.0,
         OpKind::Fill(_) | OpKind::RandomNormal(_) | OpKind::AllFinite(_) | OpKind::Update(_) => 0.0,
     }
 }

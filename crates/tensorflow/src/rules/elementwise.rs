@@ -59,9 +59,64 @@ pub fn unary(at: &mut Lowering<'_>, op: &Op, kind: Unary) -> Backward {
                 at.give(x, through);
             })
         }
+        Unary::Sin | Unary::Cos | Unary::Tan | Unary::Asin | Unary::Acos | Unary::Atan => {
+            keeps_argument(at, op, "Sin")
+        }
+        Unary::Sinh | Unary::Cosh | Unary::Asinh | Unary::Acosh | Unary::Atanh => {
+            keeps_argument(at, op, "Sinh")
+        }
+        Unary::Erf | Unary::ErfInv | Unary::Log1p | Unary::Expm1 => keeps_argument(at, op, "Erf"),
+        Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc | Unary::Sign => flat(at, op, "Floor"),
+        Unary::IsNan | Unary::IsFinite => flat(at, op, "IsNan"),
+        Unary::Detach => flat(at, op, "StopGradient"),
         Unary::Swish => swish(at, op),
         Unary::Gelu | Unary::GeluTanh => gelu(at, op),
     }
+}
+
+/// A function through which no gradient goes.
+fn flat(at: &mut Lowering<'_>, op: &Op, name: &'static str) -> Backward {
+    let x = op.inputs[0];
+    let result = at.reuse(name, &[at.tensor(x)], at.bytes(x));
+    at.set(op.outputs[0], result);
+    Box::new(|_, _| ())
+}
+
+/// Keeps the condition; each side gets a choice between the gradient and zeros.
+pub fn select(at: &mut Lowering<'_>, op: &Op) -> Backward {
+    let operands = at.operands(op);
+    let (bytes, condition) = (at.bytes(op.outputs[0]), operands[0]);
+    let result = at.fresh("SelectV2", &operands, bytes);
+    at.set(op.outputs[0], result);
+    let sides = [op.inputs[1], op.inputs[2]];
+    Box::new(move |at, dy| {
+        for side in sides {
+            if at.wants(side) {
+                let chosen = at.fresh("SelectV2", &[condition, dy], bytes);
+                give_reduced(at, side, chosen, bytes);
+            }
+        }
+    })
+}
+
+/// Sums keep nothing; products keep their argument and are made again for the gradient.
+pub fn cumulate(at: &mut Lowering<'_>, op: &Op, product: bool) -> Backward {
+    let x = op.inputs[0];
+    let (argument, bytes) = (at.tensor(x), at.bytes(x));
+    let result = at.fresh("Cumsum", &[argument], bytes);
+    at.set(op.outputs[0], result);
+    Box::new(move |at, dy| {
+        let gradient = match product {
+            false => at.fresh("Cumsum", &[dy], bytes),
+            true => {
+                let again = at.fresh("Cumprod", &[argument, dy], bytes);
+                let weighted = at.reuse("Mul", &[again, dy], bytes);
+                let sum = at.fresh("Cumsum", &[weighted], bytes);
+                at.reuse("DivNoNan", &[sum, argument], bytes)
+            }
+        };
+        at.give(x, gradient);
+    })
 }
 
 fn hard_sigmoid(at: &mut Lowering<'_>, argument: TensorId, bytes: u64) -> (TensorId, TensorId) {
@@ -150,11 +205,12 @@ pub fn binary(at: &mut Lowering<'_>, op: &Op, kind: Binary) -> Backward {
             give_reduced(at, first, dy, bytes);
             give_reduced(at, second, dy, bytes);
         }
-        Binary::Multiply | Binary::Divide => {
+        Binary::Multiply | Binary::Divide | Binary::Power | Binary::Modulo | Binary::Atan2 => {
             give_product(at, b, &[dy, left], bytes);
             give_product(at, a, &[dy, right], bytes);
         }
-        Binary::Maximum | Binary::Minimum | Binary::GreaterEqual | Binary::Less => {
+        Binary::GreaterEqual | Binary::Less | Binary::Equal | Binary::NotEqual => (),
+        Binary::Maximum | Binary::Minimum => {
             let mask = at.fresh("GreaterEqual", &[left, right], bytes / 4);
             give_product(at, b, &[dy, mask], bytes);
             give_product(at, a, &[dy, mask], bytes);

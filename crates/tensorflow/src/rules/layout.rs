@@ -89,6 +89,21 @@ pub fn constant(at: &mut Lowering<'_>, op: &Op) -> Backward {
     Box::new(|_, _| ())
 }
 
+/// Adds up rows by their ids; the gradient looks rows up.
+pub fn sums_by_ids(at: &mut Lowering<'_>, op: &Op) -> Backward {
+    let x = op.inputs[1];
+    let operands = at.operands(op);
+    let result = at.fresh("UnsortedSegmentSum", &operands, at.bytes(op.outputs[0]));
+    at.set(op.outputs[0], result);
+    let ids = operands[0];
+    Box::new(move |at, dy| {
+        if at.wants(x) {
+            let gradient = at.fresh("GatherV2", &[dy, ids], at.bytes(x));
+            at.give(x, gradient);
+        }
+    })
+}
+
 /// Looks up rows. The gradient is a list of rows. Gradient descent subtracts them from the table one by one, and a
 /// variable that is changed in this way is copied whenever it is read (LSTM with SGD: `GatherV2/ReadVariableOp`, 5 MB).
 /// Other optimizers make a whole table of the list first.

@@ -49,6 +49,12 @@ pub fn reduce(at: &mut Lowering<'_>, op: &Op, reduction: Reduction) -> Backward 
                 let tiled = at.fresh("Tile", &[dy], at.bytes(x));
                 at.reuse("RealDiv", &[tiled], at.bytes(x))
             }
+            Reduction::Product => {
+                let before = at.fresh("Cumprod", &[argument, dy], at.bytes(x));
+                let behind = at.fresh("Cumprod", &[argument, dy], at.bytes(x));
+                let others = at.reuse("Mul", &[before, behind], at.bytes(x));
+                at.reuse("Mul", &[others, dy], at.bytes(x))
+            }
             Reduction::Max => {
                 let equal = at.fresh("Equal", &[argument, result], at.elements(x));
                 let ones = at.fresh("Cast", &[equal], at.bytes(x));

@@ -191,7 +191,7 @@ fn global_pooling(pooling: &GlobalPooling, images: bool) -> Option<String> {
     let kind = match pooling.reduction {
         Reduction::Mean => "Average",
         Reduction::Max => "Max",
-        Reduction::Sum => return None,
+        Reduction::Sum | Reduction::Product => return None,
     };
     let class = format!("Global{kind}Pooling{}D", if images { 2 } else { 1 });
     Some(call(&class, [different("keepdims", pooling.keepdims, false)]))

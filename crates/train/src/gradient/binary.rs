@@ -2,8 +2,8 @@
 //! what it was stretched along.
 
 use super::{Backward, Contributions};
-use plimsoll_graph::op::{Binary, Reduce, Reduction, Reshape, Unary};
-use plimsoll_graph::{ShapeError, ValueId};
+use plimsoll_graph::op::{Binary, Fill, Reduce, Reduction, Reshape, Select, Unary};
+use plimsoll_graph::{Shape, ShapeError, ValueId};
 
 pub(crate) fn gradient(op: &Binary, at: &mut Backward<'_>) -> Contributions {
     let (a, b, dy) = (at.input(0), at.input(1), at.gradient());
@@ -15,7 +15,10 @@ pub(crate) fn gradient(op: &Binary, at: &mut Backward<'_>) -> Contributions {
             Binary::Divide => Some(at.single(Binary::Divide, &[dy, b])?),
             Binary::Maximum => Some(masked(at, Binary::GreaterEqual, [a, b])?),
             Binary::Minimum => Some(masked(at, Binary::GreaterEqual, [b, a])?),
-            Binary::GreaterEqual | Binary::Less => None,
+            Binary::Power => Some(base_gradient(at)?),
+            Binary::Modulo => Some(dy),
+            Binary::Atan2 => Some(angle_gradient(at, b)?),
+            Binary::GreaterEqual | Binary::Less | Binary::Equal | Binary::NotEqual => None,
         },
     };
     let db = match at.needs(1) {
@@ -27,7 +30,13 @@ pub(crate) fn gradient(op: &Binary, at: &mut Backward<'_>) -> Contributions {
             Binary::Divide => Some(divisor_gradient(at)?),
             Binary::Maximum => Some(masked(at, Binary::Less, [a, b])?),
             Binary::Minimum => Some(masked(at, Binary::Less, [b, a])?),
-            Binary::GreaterEqual | Binary::Less => None,
+            Binary::Power => Some(exponent_gradient(at)?),
+            Binary::Modulo => Some(modulus_gradient(at)?),
+            Binary::Atan2 => {
+                let turned = angle_gradient(at, a)?;
+                Some(at.single(Unary::Negate, &[turned])?)
+            }
+            Binary::GreaterEqual | Binary::Less | Binary::Equal | Binary::NotEqual => None,
         },
     };
     let da = da.map(|da| unstretched(at, da, a)).transpose()?;
@@ -47,6 +56,43 @@ fn divisor_gradient(at: &mut Backward<'_>) -> Result<ValueId, ShapeError> {
     let weighted = at.single(Binary::Multiply, &[at.gradient(), quotient])?;
     let divided = at.single(Binary::Divide, &[weighted, b])?;
     at.single(Unary::Negate, &[divided])
+}
+
+/// `d(a^b)/da = b a^(b - 1)`
+fn base_gradient(at: &mut Backward<'_>) -> Result<ValueId, ShapeError> {
+    let (a, b) = (at.input(0), at.input(1));
+    let less = at.single(Unary::AddScalar(-1.0), &[b])?;
+    let power = at.single(Binary::Power, &[a, less])?;
+    let slope = at.single(Binary::Multiply, &[b, power])?;
+    at.single(Binary::Multiply, &[at.gradient(), slope])
+}
+
+/// `d(a^b)/db = a^b log a`; as in TensorFlow, the logarithm counts as 0 where there is none.
+fn exponent_gradient(at: &mut Backward<'_>) -> Result<ValueId, ShapeError> {
+    let (a, y) = (at.input(0), at.output(0));
+    let zero = at.single(Fill { shape: Shape::scalar(), value: 0.0 }, &[])?;
+    let positive = at.single(Binary::Less, &[zero, a])?;
+    let logarithm = at.single(Unary::Log, &[a])?;
+    let logarithm = at.single(Select {}, &[positive, logarithm, zero])?;
+    let slope = at.single(Binary::Multiply, &[y, logarithm])?;
+    at.single(Binary::Multiply, &[at.gradient(), slope])
+}
+
+/// `d(a mod b)/db = -floor(a / b)`
+fn modulus_gradient(at: &mut Backward<'_>) -> Result<ValueId, ShapeError> {
+    let quotient = at.single(Binary::Divide, &[at.input(0), at.input(1)])?;
+    let whole = at.single(Unary::Floor, &[quotient])?;
+    let weighted = at.single(Binary::Multiply, &[at.gradient(), whole])?;
+    at.single(Unary::Negate, &[weighted])
+}
+
+/// The gradient times the other side over the square of the distance from the origin.
+fn angle_gradient(at: &mut Backward<'_>, other: ValueId) -> Result<ValueId, ShapeError> {
+    let a = at.single(Unary::Square, &[at.input(0)])?;
+    let b = at.single(Unary::Square, &[at.input(1)])?;
+    let square = at.single(Binary::Add, &[a, b])?;
+    let slope = at.single(Binary::Divide, &[other, square])?;
+    at.single(Binary::Multiply, &[at.gradient(), slope])
 }
 
 /// Sums a gradient over the axes along which `like` was stretched.

@@ -18,9 +18,20 @@ impl CpuKernel for Binary {
             Binary::Minimum => apply(call, |a, b| -larger(-a, -b)),
             Binary::GreaterEqual => apply(call, |a, b| f32::from(a >= b)),
             Binary::Less => apply(call, |a, b| f32::from(a < b)),
+            Binary::Equal => apply(call, |a, b| f32::from(a == b)),
+            Binary::NotEqual => apply(call, |a, b| f32::from(a != b)),
+            Binary::Power => apply(call, f32::powf),
+            Binary::Modulo => apply(call, modulo),
+            Binary::Atan2 => apply(call, f32::atan2),
         }
         Ok(())
     }
+}
+
+/// The rest with the sign of the divisor.
+fn modulo(a: f32, b: f32) -> f32 {
+    let rest = a % b;
+    if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
 }
 
 /// Equal shapes make one long row, as does a scalar on either side; everything else makes many.

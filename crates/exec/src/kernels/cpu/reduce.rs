@@ -39,6 +39,7 @@ impl CpuKernel for Reduce {
                     y.iter_mut().for_each(|y| *y *= scale);
                 }
             }
+            Reduction::Product => reduce(shape, &self.axes, x, y, call.scratch, 1.0, |a, b| a * b),
             Reduction::Max => {
                 reduce(shape, &self.axes, x, y, call.scratch, f32::NEG_INFINITY, elementwise::larger)
             }

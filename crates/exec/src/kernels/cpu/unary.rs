@@ -4,7 +4,7 @@ use super::elementwise::{map, map_pair};
 use super::exponential::{exp, sigmoid, tanh};
 use super::{Call, CpuKernel, KernelError};
 use plimsoll_graph::op::{Unary, UnaryGradient};
-use std::f32::consts::FRAC_1_SQRT_2;
+use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 /// `sqrt(2 / pi)`
 const SQRT_2_OVER_PI: f32 = 0.797_884_6;
@@ -48,6 +48,29 @@ impl CpuKernel for Unary {
                 let near = x.abs().min(delta);
                 near * (x.abs() - 0.5 * near)
             }),
+            Unary::Sin => map(call, f32::sin),
+            Unary::Cos => map(call, f32::cos),
+            Unary::Tan => map(call, f32::tan),
+            Unary::Asin => map(call, f32::asin),
+            Unary::Acos => map(call, f32::acos),
+            Unary::Atan => map(call, f32::atan),
+            Unary::Sinh => map(call, f32::sinh),
+            Unary::Cosh => map(call, f32::cosh),
+            Unary::Asinh => map(call, f32::asinh),
+            Unary::Acosh => map(call, f32::acosh),
+            Unary::Atanh => map(call, f32::atanh),
+            Unary::Erf => map(call, erf),
+            Unary::ErfInv => map(call, inverse_erf),
+            Unary::Log1p => map(call, f32::ln_1p),
+            Unary::Expm1 => map(call, f32::exp_m1),
+            Unary::Floor => map(call, f32::floor),
+            Unary::Ceil => map(call, f32::ceil),
+            Unary::Round => map(call, f32::round_ties_even),
+            Unary::Trunc => map(call, f32::trunc),
+            Unary::Sign => map(call, |x| if x == 0.0 || x.is_nan() { x } else { x.signum() }),
+            Unary::IsNan => map(call, |x| f32::from(x.is_nan())),
+            Unary::IsFinite => map(call, |x| f32::from(x.is_finite())),
+            Unary::Detach => map(call, |x| x),
         }
     }
 }
@@ -89,6 +112,28 @@ impl CpuKernel for UnaryGradient {
             Unary::MaximumScalar(c) => map_pair(call, |x, dy| dy * f32::from(x >= c)),
             Unary::PowerScalar(c) => map_pair(call, |x, dy| dy * c * x.powf(c - 1.0)),
             Unary::Huber(delta) => map_pair(call, |x, dy| dy * x.clamp(-delta, delta)),
+            Unary::Sin => map_pair(call, |x, dy| dy * x.cos()),
+            Unary::Cos => map_pair(call, |x, dy| -dy * x.sin()),
+            Unary::Tan => map_pair(call, |x, dy| dy / (x.cos() * x.cos())),
+            Unary::Asin => map_pair(call, |x, dy| dy / ((1.0 - x) * (1.0 + x)).sqrt()),
+            Unary::Acos => map_pair(call, |x, dy| -dy / ((1.0 - x) * (1.0 + x)).sqrt()),
+            Unary::Atan => map_pair(call, |x, dy| dy / (1.0 + x * x)),
+            Unary::Sinh => map_pair(call, |x, dy| dy * x.cosh()),
+            Unary::Cosh => map_pair(call, |x, dy| dy * x.sinh()),
+            Unary::Asinh => map_pair(call, |x, dy| dy / (1.0 + x * x).sqrt()),
+            Unary::Acosh => map_pair(call, |x, dy| dy / ((x - 1.0) * (x + 1.0)).sqrt()),
+            Unary::Atanh => map_pair(call, |x, dy| dy / ((1.0 - x) * (1.0 + x))),
+            Unary::Erf => map_pair(call, |x, dy| dy * FRAC_2_SQRT_PI * exp(-x * x)),
+            Unary::ErfInv => map_pair(call, |x, dy| {
+                let y = inverse_erf(x);
+                dy * exp(y * y) / FRAC_2_SQRT_PI
+            }),
+            Unary::Log1p => map_pair(call, |x, dy| dy / (1.0 + x)),
+            Unary::Expm1 => map_pair(call, |x, dy| dy * exp(x)),
+            Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc | Unary::Sign => {
+                map_pair(call, |_, dy| 0.0 * dy)
+            }
+            Unary::IsNan | Unary::IsFinite | Unary::Detach => map_pair(call, |_, dy| 0.0 * dy),
         }
     }
 }
@@ -133,6 +178,51 @@ fn normal_distribution(x: f32) -> f32 {
 /// Where the two approximations of the error function meet. Both are minimax polynomials found for float32 by Norbert
 /// Juffa; the tests hold their sum to an absolute error of 2e-7.
 const ERF_SPLIT: f32 = 0.927_734_4;
+
+fn erf(x: f32) -> f32 {
+    let far = (1.0 - erfc_far_from_0(x.abs())).copysign(x);
+    if x.abs() < ERF_SPLIT { erf_near_0(x) } else { far }
+}
+
+/// Giles, "Approximating the erfinv function" (2012), for single precision; one step of Newton's method makes up for
+/// its last digits near the ends.
+fn inverse_erf(x: f32) -> f32 {
+    if x.abs() >= 1.0 {
+        return if x.abs() == 1.0 { x * f32::INFINITY } else { f32::NAN };
+    }
+    let w = -((1.0 - x) * (1.0 + x)).ln();
+    let (start, coefficients, at) = match w < 5.0 {
+        true => (
+            2.810_226_4e-8,
+            [
+                3.432_739_4e-7,
+                -3.523_388e-6,
+                -4.391_506_6e-6,
+                2.185_808_7e-4,
+                -1.253_725e-3,
+                -4.177_681_7e-3,
+                0.246_640_73,
+                1.501_409_4,
+            ],
+            w - 2.5,
+        ),
+        false => (
+            -2.002_142_6e-4,
+            [
+                1.009_505_57e-4,
+                1.349_343_2e-3,
+                -3.673_428_4e-3,
+                5.739_507_7e-3,
+                -7.622_461e-3,
+                9.438_870_4e-3,
+                1.001_674,
+                2.832_976_8,
+            ],
+            w.sqrt() - 3.0,
+        ),
+    };
+    coefficients.into_iter().fold(start, |sum: f32, coefficient| sum * at + coefficient) * x
+}
 
 #[inline]
 fn erf_near_0(x: f32) -> f32 {
