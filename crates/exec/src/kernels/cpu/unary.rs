@@ -184,8 +184,7 @@ fn erf(x: f32) -> f32 {
     if x.abs() < ERF_SPLIT { erf_near_0(x) } else { far }
 }
 
-/// Giles, "Approximating the erfinv function" (2012), for single precision; one step of Newton's method makes up for
-/// its last digits near the ends.
+/// Giles, "Approximating the erfinv function" (2012), for single precision.
 fn inverse_erf(x: f32) -> f32 {
     if x.abs() >= 1.0 {
         return if x.abs() == 1.0 { x * f32::INFINITY } else { f32::NAN };
@@ -209,7 +208,7 @@ fn inverse_erf(x: f32) -> f32 {
         false => (
             -2.002_142_6e-4,
             [
-                1.009_505_57e-4,
+                1.009_505_6e-4,
                 1.349_343_2e-3,
                 -3.673_428_4e-3,
                 5.739_507_7e-3,
