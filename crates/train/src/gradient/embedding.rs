@@ -1,5 +1,5 @@
-//! The gradient of looking up rows: each row of the table gets the sum of what was read from it. Ids carry none. Sums by
-//! ids are the same the other way round.
+//! The gradient of looking up rows: each row of the table gets the sum of what was read from it. Ids carry none. Sums
+//! by ids are the same the other way round.
 
 use super::{Backward, Contributions};
 use plimsoll_graph::op::{Embedding, EmbeddingGradient};
