@@ -12,9 +12,13 @@ mod models;
 mod saved;
 
 use measured::Row;
+use std::path::Path;
 
 fn main() {
     let file = std::env::args().nth(1).map(|path| std::fs::read_to_string(path).expect("a readable table"));
+    if let Some(folder) = std::env::args().nth(1).as_ref().and_then(|path| Path::new(path).parent()) {
+        saved::FURTHER.set(folder.join("models")).expect("it is set once");
+    }
     let limits = if file.is_some() { Vec::new() } else { measured::thresholds() };
     let rows = file.map_or_else(measured::table, |text| measured::rows(&text));
     let (plain, other): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(Row::is_plain);
@@ -53,13 +57,16 @@ fn print(rows: &[Row]) {
 fn print_row(row: &Row) -> f64 {
     let prediction = row.predict();
     let live = prediction.live_peak().0;
-    let error = percent(live, row.number("t_req_peak"));
+    let measured = row.number("t_req_peak");
+    let error = percent(live, measured);
+    let band = &prediction.band;
+    let outside = match () {
+        () if measured > band.high.0 => format!("  above {}", band.high.0),
+        () if measured < band.low.0 => format!("  below {}", band.low.0),
+        () => String::new(),
+    };
     let reported = percent(prediction.reported_peak(true).0, row.number("t_chk_peak"));
-    println!(
-        "{:58} {:>12} {live:>12} {error:>+7.1} % {reported:>+18.1} %",
-        row.name(),
-        row.number("t_req_peak")
-    );
+    println!("{:58} {:>12} {live:>12} {error:>+7.1} % {reported:>+18.1} %{outside}", row.name(), measured);
     error
 }
 

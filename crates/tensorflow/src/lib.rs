@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod band;
 mod executor;
 mod limit;
 mod lowering;
@@ -32,6 +33,7 @@ mod unrolled;
 mod variant;
 mod wide;
 
+pub use band::{Band, COVERAGE};
 pub use plimsoll_train::Precision;
 pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};
 pub use recipe::{Needs, Recipe, RecipeError, RecipeFile};

@@ -6,7 +6,7 @@ use crate::rules;
 use crate::setup::{Device, Mode, Setup};
 use crate::variant::Variant;
 use crate::{unrolled, wide};
-use plimsoll_graph::{Graph, Init, LayerId, Op, Phase, Role, Source, ValueId};
+use plimsoll_graph::{Graph, Init, LayerId, Op, OpId, Phase, Role, Source, ValueId};
 use std::collections::{HashMap, HashSet};
 
 /// Makes the program of one training step.
@@ -85,6 +85,10 @@ pub struct Lowering<'a> {
     pieces: Vec<u64>,
     /// The tensor of each value that has one.
     tensors: Vec<Option<TensorId>>,
+    /// The ops that recurrent layers take with them.
+    pub absorbed: HashSet<OpId>,
+    /// Whether an op reads each value.
+    pub is_read: Vec<bool>,
     /// Variables in the type that layers compute in.
     casts: HashMap<TensorId, TensorId>,
     /// The gradients that have reached each value.
@@ -108,6 +112,8 @@ impl<'a> Lowering<'a> {
             widening: false,
             pieces: vec![1; graph.values().len()],
             tensors: vec![None; graph.values().len()],
+            absorbed: rules::absorbed(graph),
+            is_read: is_read(graph),
             casts: HashMap::new(),
             gradients: vec![Vec::new(); graph.values().len()],
             wanted: wanted(graph),
@@ -309,6 +315,11 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// No trace says how TensorFlow computes this layer.
+    pub fn is_a_guess(&mut self) {
+        self.program.unsure.extend(self.layer);
+    }
+
     /// Whether the kernels are the CPU's.
     pub fn on_cpu(&self) -> bool {
         self.setup.device == Device::Cpu
@@ -347,6 +358,12 @@ pub struct Call<'a> {
     pub after: &'a [KernelId],
     /// Whether it depends on a seed alone.
     pub early: bool,
+}
+
+fn is_read(graph: &Graph) -> Vec<bool> {
+    let mut is_read = vec![false; graph.values().len()];
+    graph.ops().iter().flat_map(|op| &op.inputs).for_each(|input| is_read[input.index()] = true);
+    is_read
 }
 
 /// The values that parameters lead to.

@@ -1,10 +1,12 @@
 //! Predictions: what a step takes in TensorFlow, who holds it, and what limit it needs.
 
-use crate::executor::{Extent, Order, execute};
+use crate::band::Band;
+use crate::executor::{self, Extent, Order};
 use crate::limit;
 use crate::lowering::lower;
+use crate::program::Program;
 use crate::setup::{Device, Mode, Setup};
-use crate::variant::{Variant, variants};
+use crate::variant::variants;
 use plimsoll_graph::{Graph, Role};
 use plimsoll_trace::{Bytes, Label, Summary, Trace, summarize};
 use std::collections::{BTreeMap, HashMap};
@@ -28,6 +30,10 @@ pub struct Prediction {
     pub trace: Trace,
     /// Its figures.
     pub summary: Summary,
+    /// Between which bounds the live peak lies.
+    pub band: Band,
+    /// What a batch takes, inputs and targets.
+    pub batch: Bytes,
     /// What is assumed beside it and was not measured: a name and a size each.
     pub allowances: Vec<(&'static str, Bytes)>,
     setup: Setup,
@@ -38,17 +44,31 @@ pub struct Prediction {
 
 /// Predicts a training step of the model whose forward graph this is.
 pub fn predict(graph: &Graph, setup: &Setup) -> Prediction {
-    let trace = largest(traces(graph, setup, Extent::OneStep, |variant| variant.is_usual));
-    let summary = summarize(&trace);
-    let mut runs = traces(graph, setup, RUN, |_| true);
+    let orders = orders(graph, setup);
+    let peaks: Vec<Bytes> = orders.iter().map(|order| summarize(&order.step).floor).collect();
+    let mut runs: Vec<Trace> =
+        orders.iter().map(|order| execute(&order.program, setup, RUN, graph)).collect();
     if setup.accumulate > 1 {
-        runs.extend(traces_of_applying(graph, setup));
+        runs.extend(runs_of_applying(graph, setup));
     }
+    let (batch, unsure) = (orders[0].program.batch(), unsure(graph, &orders[0].program));
+    let usual = orders.into_iter().zip(&peaks).filter(|(order, _)| order.is_usual);
+    let (order, _) = usual.max_by_key(|(_, peak)| **peak).expect("some order is usual");
+    let (trace, summary) = (order.step.clone(), summarize(&order.step));
     let allowances = match setup.device {
         Device::Cpu => Vec::new(),
         Device::Gpu => vec![("CUDA context", CUDA_CONTEXT), ("cuDNN workspace", CUDNN_WORKSPACE)],
     };
-    Prediction { trace, summary, allowances, setup: *setup, runs }
+    let band = Band::around(&peaks, summary.floor, setup, unsure);
+    Prediction { trace, summary, band, batch: Bytes(batch), allowances, setup: *setup, runs }
+}
+
+/// The names of layers about which rules know nothing.
+fn unsure(graph: &Graph, program: &Program) -> Vec<String> {
+    let mut names: Vec<String> =
+        program.unsure.iter().map(|&layer| graph.layer_name(layer).to_string()).collect();
+    names.dedup();
+    names
 }
 
 impl Prediction {
@@ -119,32 +139,43 @@ impl Prediction {
     }
 }
 
-/// What happens in each order that the executor may take, without repetitions.
-fn traces(graph: &Graph, setup: &Setup, extent: Extent, which: fn(&Variant) -> bool) -> Vec<Trace> {
+/// A step in one of the orders that the executor may take.
+struct Ordered {
+    program: Program,
+    step: Trace,
+    is_usual: bool,
+}
+
+/// A step in each order, without repetitions.
+fn orders(graph: &Graph, setup: &Setup) -> Vec<Ordered> {
+    let mut orders: Vec<Ordered> = Vec::new();
+    for variant in variants(graph, setup) {
+        let program = lower(graph, setup, variant);
+        let step = execute(&program, setup, Extent::OneStep, graph);
+        match orders.iter_mut().find(|other| other.step.events == step.events) {
+            Some(other) => other.is_usual |= variant.is_usual,
+            None => orders.push(Ordered { program, step, is_usual: variant.is_usual }),
+        }
+    }
+    orders
+}
+
+fn execute(program: &Program, setup: &Setup, extent: Extent, graph: &Graph) -> Trace {
     let order = match setup.mode {
         Mode::Graph | Mode::Keras => Order::ReadyStack,
         Mode::Eager => Order::AsWritten,
     };
-    let layer_name = |layer| graph.layer_name(layer).to_string();
-    let mut traces: Vec<Trace> = Vec::new();
-    for variant in variants(graph, setup).into_iter().filter(which) {
-        let trace = execute(&lower(graph, setup, variant), order, extent, &layer_name);
-        if traces.iter().all(|other| other.events != trace.events) {
-            traces.push(trace);
-        }
-    }
-    traces
-}
-
-/// The one with the most live bytes.
-fn largest(traces: Vec<Trace>) -> Trace {
-    traces.into_iter().max_by_key(|trace| summarize(trace).floor).expect("there is an order")
+    executor::execute(program, order, extent, &|layer| graph.layer_name(layer).to_string())
 }
 
 /// Every few steps the sums are applied: an update like any other, beside accumulators as large as the weights.
-fn traces_of_applying(graph: &Graph, setup: &Setup) -> Vec<Trace> {
-    let mut traces = traces(graph, &Setup { accumulate: 1, ..*setup }, RUN, |_| true);
+fn runs_of_applying(graph: &Graph, setup: &Setup) -> Vec<Trace> {
+    let setup = Setup { accumulate: 1, ..*setup };
     let accumulators = graph.elements_of(Role::Parameter) as u64 * 4;
-    traces.iter_mut().for_each(|trace| limit::hold(trace, "gradient accumulators", Bytes(accumulators)));
-    traces
+    let run = |order: Ordered| {
+        let mut trace = execute(&order.program, &setup, RUN, graph);
+        limit::hold(&mut trace, "gradient accumulators", Bytes(accumulators));
+        trace
+    };
+    orders(graph, &setup).into_iter().map(run).collect()
 }

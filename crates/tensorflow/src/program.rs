@@ -96,6 +96,8 @@ pub struct Program {
     pub tensors: Vec<Tensor>,
     /// All kernels.
     pub kernels: Vec<Kernel>,
+    /// Layers whose rules have no evidence.
+    pub unsure: Vec<LayerId>,
 }
 
 impl Program {
@@ -107,6 +109,11 @@ impl Program {
     /// One kernel.
     pub fn kernel(&self, id: KernelId) -> &Kernel {
         &self.kernels[id.0 as usize]
+    }
+
+    /// The bytes of the batch: inputs and targets.
+    pub fn batch(&self) -> u64 {
+        self.tensors.iter().filter(|tensor| tensor.owner == Owner::Caller).map(|tensor| tensor.bytes).sum()
     }
 
     /// Adds a tensor.

@@ -1,5 +1,6 @@
 //! Recipes: everything a user decides about a training in TensorFlow, what it needs, and its form on disk.
 
+use crate::band::share;
 use crate::prediction::{Prediction, predict};
 use crate::setup::{self, Device, Setup};
 use plimsoll_model::{Mode, Model, ModelError};
@@ -14,8 +15,8 @@ const FORMAT: u32 = 1;
 /// What marks a file as a plan for TensorFlow rather than for Plimsoll.
 const FRAMEWORK: &str = "tensorflow";
 
-/// What is kept in hand above a predicted limit, in percent. Limits were predicted within 8.1 % of those measured.
-const IN_HAND: u64 = 10;
+/// What files of earlier versions kept in hand above a predicted limit, in per cent.
+const USUALLY_IN_HAND: u64 = 10;
 
 /// Batches that a `tf.data` pipeline holds beside the one in use: one that is put together and one that waits.
 const WAITING_BATCHES: u64 = 2;
@@ -40,6 +41,9 @@ pub struct Needs {
     pub reported: Bytes,
     /// The smallest limit that is predicted to work.
     pub limit: Bytes,
+    /// What is kept in hand above it, because predictions may be too low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_hand: Option<Bytes>,
     /// Bytes of input that wait in the same pool.
     pub waiting: Bytes,
     /// What the device must hold beside TensorFlow's pool. Allowances, not measured.
@@ -102,13 +106,13 @@ impl Recipe {
     /// Predicts what it takes; nothing if no limit works.
     pub fn needs(&self, model: &Model) -> Result<Option<Needs>, ModelError> {
         let graph = model.lower(self.rows(), Mode::Training)?;
-        Ok(self.needs_of(model, &predict(&graph, &self.setup)))
+        Ok(self.needs_of(&predict(&graph, &self.setup)))
     }
 
     /// What it takes by the prediction of its step.
-    pub fn needs_of(&self, model: &Model, prediction: &Prediction) -> Option<Needs> {
+    pub fn needs_of(&self, prediction: &Prediction) -> Option<Needs> {
         let waiting = match self.setup.device {
-            Device::Cpu => Bytes(WAITING_BATCHES * self.rows() as u64 * sample_bytes(model)),
+            Device::Cpu => Bytes(WAITING_BATCHES * prediction.batch.0),
             // A GPU's input waits in the host's memory.
             Device::Gpu => Bytes::ZERO,
         };
@@ -116,6 +120,7 @@ impl Recipe {
             live: prediction.live_peak(),
             reported: prediction.reported_peak(self.growth),
             limit,
+            in_hand: Some(prediction.band.in_hand(limit)),
             waiting,
             beside: prediction.allowances.iter().map(|(_, bytes)| *bytes).sum(),
         })
@@ -126,7 +131,12 @@ impl Needs {
     /// What the pool should be given: the predicted limit, what the prediction may be wrong by, and the input that
     /// waits.
     pub fn pool(&self) -> Bytes {
-        Bytes(self.limit.0 + self.limit.0 * IN_HAND / 100) + self.waiting
+        self.limit + self.in_hand() + self.waiting
+    }
+
+    /// What is kept in hand above the limit.
+    pub fn in_hand(&self) -> Bytes {
+        self.in_hand.unwrap_or(Bytes(share(self.limit.0, USUALLY_IN_HAND)))
     }
 
     /// What the device must have.
@@ -194,8 +204,4 @@ impl RecipeFile {
         }
         Ok(file)
     }
-}
-
-fn sample_bytes(model: &Model) -> u64 {
-    model.inputs.iter().map(|input| input.shape.elements() as u64 * input.element.bits().div_ceil(8)).sum()
 }

@@ -21,9 +21,10 @@ mod recurrent;
 mod scratch;
 
 pub use loss::loss;
+pub use recurrent::{absorbed, gives_last_only};
 
 use crate::lowering::{Backward, Lowering};
-use plimsoll_graph::op::{Interpolation, Upsample2d};
+use plimsoll_graph::op::{Binary, Interpolation, Unary, Upsample2d};
 use plimsoll_graph::{Op, OpKind, Source, ValueId};
 
 /// Adds an op's forward kernels.
@@ -33,6 +34,9 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
     }
     if recurrent::takes_last_state(at, op) || loss::is_left_out(at, op) {
         return layout::reshape(at, op);
+    }
+    if !is_measured(&op.kind) {
+        at.is_a_guess();
     }
     match &op.kind {
         OpKind::MatMul(kind) => matmul::matmul(at, op, *kind),
@@ -109,6 +113,55 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
     }
 }
 
+/// Whether a measured model has had such an op; what others add is a guess until one has.
+fn is_measured(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Unary(kind) => matches!(
+            kind,
+            Unary::Relu
+                | Unary::Relu6
+                | Unary::Sigmoid
+                | Unary::Tanh
+                | Unary::Swish
+                | Unary::Gelu
+                | Unary::HardSigmoid
+                | Unary::HardSwish
+                | Unary::Negate
+                | Unary::AddScalar(_)
+                | Unary::MultiplyScalar(_)
+        ),
+        kind => matches!(
+            kind,
+            OpKind::MatMul(_)
+                | OpKind::BiasAdd(_)
+                | OpKind::Conv2d(_)
+                | OpKind::TransposedConv2d(_)
+                | OpKind::DepthwiseConv2d(_)
+                | OpKind::Pool2d(_)
+                | OpKind::BatchNorm(_)
+                | OpKind::LayerNorm(_)
+                | OpKind::Dropout(_)
+                | OpKind::Binary(Binary::Add | Binary::Subtract | Binary::Multiply)
+                | OpKind::Softmax(_)
+                | OpKind::Broadcast(_)
+                | OpKind::Concat(_)
+                | OpKind::Slice(_)
+                | OpKind::Pad(_)
+                | OpKind::Reshape(_)
+                | OpKind::Transpose(_)
+                | OpKind::Upsample2d(_)
+                | OpKind::Embedding(_)
+                | OpKind::Reduce(_)
+                | OpKind::Attention(_)
+                | OpKind::Lstm(_)
+                | OpKind::Gru(_)
+                | OpKind::Cast(_)
+                | OpKind::NotEqual(_)
+                | OpKind::Fill(_)
+        ),
+    }
+}
+
 fn is_part_of_loop(at: &Lowering<'_>, output: ValueId) -> bool {
-    matches!(at.graph.value(output).source, Source::Op(op) if recurrent::is_absorbed(at, op))
+    matches!(at.graph.value(output).source, Source::Op(op) if at.absorbed.contains(&op))
 }

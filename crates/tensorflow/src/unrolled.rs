@@ -2,8 +2,8 @@
 //! has the layer once for each position.
 //!
 //! Evidence, from the traces of an autoencoder over 60 positions and of a video of 8 frames: the input is turned so
-//! that time comes first and cut by `StridedSlice`; the gradient of each cut is as large as the whole input, and all
-//! of them wait for each other to be added.
+//! that time comes first and cut by `StridedSlice`; the gradient of each cut is as large as the whole input, and all of
+//! them wait for each other to be added.
 
 use crate::lowering::{Backward, Lowering};
 use crate::program::TensorId;

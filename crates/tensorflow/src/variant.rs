@@ -1,9 +1,10 @@
 //! Orders that TensorFlow's executor may take. Which one it does depends on how many nodes Grappler deletes and in
 //! which order their names are hashed, and so on more than a model says: several are tried.
 
+use crate::rules::gives_last_only;
 use crate::setup::{Mode, Setup};
 use crate::unrolled;
-use plimsoll_graph::{Graph, OpKind, Phase, Source};
+use plimsoll_graph::{Graph, Op, OpKind, Phase, Source};
 use plimsoll_train::Optimizer;
 
 /// One order.
@@ -24,9 +25,12 @@ pub struct Variant {
 /// All that are tried.
 pub fn variants(graph: &Graph, setup: &Setup) -> Vec<Variant> {
     let branches = has_branches(graph);
-    let loops = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_))).count();
-    // The zeros of a loop that is alone come first (four models); of several, or behind an unrolled layer, some do not.
-    let zeros_vary = loops > 1 || loops == 1 && unrolled::is_in(graph);
+    let is_loop = |op: &&Op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_));
+    let loops = graph.ops().iter().filter(is_loop).count();
+    // The zeros of a loop that is alone come first (five models); of several, behind an unrolled layer, or of an LSTM
+    // that gives a sequence, some do not.
+    let sequence = |op: &Op| matches!(op.kind, OpKind::Lstm(_)) && !gives_last_only(graph, op);
+    let zeros_vary = loops > 1 || loops == 1 && (unrolled::is_in(graph) || graph.ops().iter().any(sequence));
     let either = |is: bool| if is { &[false, true][..] } else { &[false][..] };
     let usual = usual(graph, setup, branches);
     let mut all = Vec::new();

@@ -7,6 +7,7 @@ use crate::output;
 use crate::table::Table;
 use plimsoll::Bytes;
 use plimsoll::reports::PredictionReport;
+use plimsoll::trace::visible;
 use std::process::ExitCode;
 
 /// Runs the command.
@@ -58,6 +59,10 @@ fn peaks(report: &PredictionReport) -> String {
     let mut row =
         |name: &str, bytes: String, note: &str| table.row([name.to_string(), bytes, note.to_string()]);
     row("live peak", report.live_peak_bytes.to_string(), "bytes that tensors ask for");
+    let band = &report.live_band;
+    let known = format!("between them in {} of 100 steps that were measured", report.coverage_percent);
+    row("  at least", band.low.to_string(), &known);
+    row("  at most", band.high.to_string(), "");
     row("reported peak", report.reported_peak_bytes.to_string(), "the same as chunks of its allocator");
     let limit = report.smallest_limit_bytes.map_or("none".to_string(), |limit| limit.to_string());
     row("smallest limit", limit, "with which three steps run");
@@ -76,7 +81,26 @@ fn peaks(report: &PredictionReport) -> String {
         row("needed", needed.to_string(), "what `fit --as tensorflow` asks for");
     }
     row("Plimsoll", report.plimsoll_peak_bytes.to_string(), "the same step here, in float32");
-    table.print().trim_start_matches(['\n', ' ']).to_string()
+    let table = table.print();
+    let unsure = match &report.live_band.unsure[..] {
+        [] => String::new(),
+        layers => format!(
+            "\n\nnot known from measurements, so the bounds are wide and more is kept in hand: {}",
+            shortened(layers)
+        ),
+    };
+    (table + &unsure).trim_start_matches(['\n', ' ']).to_string()
+}
+
+/// The first few names.
+fn shortened(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
+    let more = if names.len() > shown.len() {
+        format!(" and {} more", names.len() - shown.len())
+    } else {
+        String::new()
+    };
+    visible::line(&format!("{}{more}", shown.join(", "))).into_owned()
 }
 
 fn holders(report: &PredictionReport, top: usize) -> String {

@@ -3,7 +3,9 @@
 use super::{MomentReport, by_role};
 use crate::{Bytes, JobError, JobRequest, Note, OpenedJob, RequestError};
 use plimsoll_model::Mode as Lowering;
-use plimsoll_tensorflow::{Device, Mode, Needs, Precision, Prediction, Recipe, Setup, predict};
+use plimsoll_tensorflow::{
+    Band, COVERAGE, Device, Mode, Needs, Precision, Prediction, Recipe, Setup, predict,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -50,6 +52,10 @@ pub struct PredictionReport {
     pub accumulate: u32,
     /// What tensors ask for.
     pub live_peak_bytes: Bytes,
+    /// Between which bounds that lies in `coverage_percent` of the steps that were measured.
+    pub live_band: Band,
+    /// See `live_band`.
+    pub coverage_percent: u32,
     /// The same as chunks of its allocator.
     pub reported_peak_bytes: Bytes,
     /// The limit with which three steps run, if there is one.
@@ -109,7 +115,7 @@ impl PredictRequest {
         let prediction = predict(&graph, &setup);
         let prepared = job.prepare()?;
         let growth = self.grows();
-        let needs = recipe.needs_of(&job.model, &prediction);
+        let needs = recipe.needs_of(&prediction);
         let needed = needs.as_ref().map(Needs::total);
         Ok(PredictionReport {
             headline: prepared.headline(),
@@ -122,10 +128,12 @@ impl PredictRequest {
             precision: setup.precision.name(),
             accumulate: self.accumulate,
             live_peak_bytes: prediction.live_peak(),
+            live_band: prediction.band.clone(),
+            coverage_percent: COVERAGE,
             reported_peak_bytes: prediction.reported_peak(growth),
             smallest_limit_bytes: needs.as_ref().map(|needs| needs.limit),
             allowances_not_measured: allowed_for(&prediction),
-            in_hand_bytes: needs.as_ref().map(|needs| needs.pool() - needs.limit - needs.waiting),
+            in_hand_bytes: needs.as_ref().map(|needs| needs.in_hand()),
             waiting_bytes: needs.as_ref().map(|needs| needs.waiting),
             needed_bytes: needed,
             budget_bytes: self.memory,

@@ -186,7 +186,7 @@ impl TrialReport {
             live_peak_bytes: figure(|needs| needs.live),
             reported_peak_bytes: figure(|needs| needs.reported),
             smallest_limit_bytes: figure(|needs| needs.limit),
-            in_hand_bytes: figure(|needs| needs.pool() - needs.limit - needs.waiting),
+            in_hand_bytes: figure(|needs| needs.in_hand()),
             waiting_bytes: figure(|needs| needs.waiting),
             beside_bytes: figure(|needs| needs.beside),
             needed_bytes: figure(Needs::total),

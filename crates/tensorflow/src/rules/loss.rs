@@ -44,8 +44,10 @@ pub fn loss(at: &mut Lowering<'_>) {
 /// is behind it.
 pub fn is_left_out(at: &Lowering<'_>, op: &Op) -> bool {
     let [result, ..] = op.outputs[..] else { return false };
-    let read = at.graph.ops().iter().any(|reader| reader.inputs.contains(&result));
-    !at.is_eager() && !read && at.graph.outputs().contains(&result) && logits_behind(at, result).is_some()
+    !at.is_eager()
+        && !at.is_read[result.index()]
+        && at.graph.outputs().contains(&result)
+        && logits_behind(at, result).is_some()
 }
 
 fn logits_behind(at: &Lowering<'_>, predictions: ValueId) -> Option<ValueId> {

@@ -9,7 +9,8 @@ mod sums;
 use super::layout;
 use crate::lowering::{Backward, Call, Lowering};
 use crate::program::{KernelId, TensorId};
-use plimsoll_graph::{Op, OpId, OpKind, Source, ValueId};
+use plimsoll_graph::{Graph, Op, OpId, OpKind, Source, ValueId};
+use std::collections::HashSet;
 use sums::Sums;
 
 /// How many iterations of a loop TensorFlow lets run ahead: `parallel_iterations` in Keras's `rnn`.
@@ -48,16 +49,16 @@ struct Step {
     kept: Vec<TensorId>,
 }
 
-/// Whether an op is part of a recurrent layer that its rule lowers as a whole: the projection of the input.
-pub fn is_absorbed(at: &Lowering<'_>, id: OpId) -> bool {
-    let recurrent = at.graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_)));
-    recurrent.into_iter().any(|op| projection(at, op).contains(&id))
+/// The ops that are part of a recurrent layer that its rule lowers as a whole: the projection of the input.
+pub fn absorbed(graph: &Graph) -> HashSet<OpId> {
+    let recurrent = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_)));
+    recurrent.flat_map(|op| projection(graph, op)).collect()
 }
 
 /// Whether a slice takes the last state of a recurrent layer that gives no other.
 pub fn takes_last_state(at: &Lowering<'_>, op: &Op) -> bool {
     matches!(op.kind, OpKind::Slice(_))
-        && producer(at, op.inputs[0]).is_some_and(|from| gives_last_only(at, at.graph.op(from)))
+        && producer(at.graph, op.inputs[0]).is_some_and(|from| gives_last_only(at.graph, at.graph.op(from)))
 }
 
 /// An LSTM: four gates, a cell and its activation are kept for each position.
@@ -146,10 +147,13 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
         let is_late = steps.len() < (layer.positions - 1) % ITERATIONS_AHEAD + 1;
         steps.push(Step { is_late, input, previous, kernel, recurrent, kept });
     }
-    let states =
-        if gives_last_only(at, op) { result } else { stack(at, &steps, result, at.bytes(op.outputs[0])) };
+    let states = if gives_last_only(at.graph, op) {
+        result
+    } else {
+        stack(at, &steps, result, at.bytes(op.outputs[0]))
+    };
     at.set(op.outputs[0], states);
-    let sequence = !gives_last_only(at, op);
+    let sequence = !gives_last_only(at.graph, op);
     Box::new(move |at, dy| backward(at, layer, gates, steps, zeros, dy, sequence))
 }
 
@@ -250,7 +254,7 @@ fn before(ends: &[Vec<KernelId>]) -> Vec<KernelId> {
 
 /// Nothing if the loop does not read a projection, which no layer makes.
 fn layer(at: &Lowering<'_>, op: &Op) -> Option<Layer> {
-    let absorbed = projection(at, op);
+    let absorbed = projection(at.graph, op);
     let product = at.graph.op(*absorbed.last()?);
     let bias = absorbed.iter().map(|&id| at.graph.op(id)).find(|op| matches!(op.kind, OpKind::BiasAdd(_)));
     let (x, kernel) = (product.inputs[0], product.inputs[1]);
@@ -270,12 +274,12 @@ fn layer(at: &Lowering<'_>, op: &Op) -> Option<Layer> {
 }
 
 /// The ops between the input of a recurrent layer and its loop: bias and product.
-fn projection(at: &Lowering<'_>, op: &Op) -> Vec<OpId> {
+fn projection(graph: &Graph, op: &Op) -> Vec<OpId> {
     let mut ops = Vec::new();
     let mut value = op.inputs[0];
-    while let Some(id) = producer(at, value) {
+    while let Some(id) = producer(graph, value) {
         ops.push(id);
-        let before = at.graph.op(id);
+        let before = graph.op(id);
         if matches!(before.kind, OpKind::MatMul(_)) {
             return ops;
         }
@@ -287,17 +291,17 @@ fn projection(at: &Lowering<'_>, op: &Op) -> Vec<OpId> {
     Vec::new()
 }
 
-fn producer(at: &Lowering<'_>, value: ValueId) -> Option<OpId> {
-    match at.graph.value(value).source {
+fn producer(graph: &Graph, value: ValueId) -> Option<OpId> {
+    match graph.value(value).source {
         Source::Op(op) => Some(op),
         Source::Input | Source::Persistent(_) => None,
     }
 }
 
-fn gives_last_only(at: &Lowering<'_>, op: &Op) -> bool {
+/// Whether only the last state of a recurrent layer is read.
+pub fn gives_last_only(graph: &Graph, op: &Op) -> bool {
     let recurrent = matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_));
-    let mut readers =
-        at.graph.ops().iter().filter(|reader| reader.inputs.contains(&op.outputs[0])).peekable();
+    let mut readers = graph.ops().iter().filter(|reader| reader.inputs.contains(&op.outputs[0])).peekable();
     recurrent
         && readers.peek().is_some()
         && readers.all(|reader| matches!(&reader.kind, OpKind::Slice(slice) if slice.size[1] == 1))

@@ -5,6 +5,7 @@ mod models;
 mod saved;
 
 use measured::Row;
+use plimsoll_tensorflow::COVERAGE;
 
 /// How far a prediction is off, in per cent of what was measured; negative if it is too low.
 fn errors(rows: &[Row]) -> Vec<f64> {
@@ -104,6 +105,32 @@ fn smallest_limits() {
         "Smallest limits are at most {low:.1} % too low and {high:.1} % too high on the {} that were measured.",
         ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][errors.len()],
     ));
+}
+
+/// Everything that was measured, also what is kept in `bench/peers/tensorflow_memory`.
+fn all() -> Vec<Row> {
+    let further = [
+        include_str!("../../../../bench/peers/tensorflow_memory/held_out_measured.csv"),
+        include_str!("../../../../bench/peers/tensorflow_memory/unseen_measured.csv"),
+        include_str!("../../../../bench/peers/tensorflow_memory/last_measured.csv"),
+    ];
+    measured::table().into_iter().chain(further.into_iter().flat_map(measured::rows)).collect()
+}
+
+#[test]
+fn bands_hold_what_was_measured() {
+    let rows = all();
+    let outside: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let (measured, band) = (row.number("t_req_peak"), row.predict().band);
+            let inside = (band.low.0..=band.high.0).contains(&measured);
+            (!inside)
+                .then(|| format!("{}: {measured} is not in {} to {}", row.name(), band.low.0, band.high.0))
+        })
+        .collect();
+    let share = 100 - (outside.len() * 100).div_ceil(rows.len());
+    assert!(share >= COVERAGE as usize, "{share} % are inside:\n{}", outside.join("\n"));
 }
 
 /// A step of a small network in full: the order of figures is what makes a prediction useful.

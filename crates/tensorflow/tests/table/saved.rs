@@ -5,12 +5,17 @@ use plimsoll_import::keras;
 use plimsoll_model::Model;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Another folder with models, beside a table that is not ours.
+pub static FURTHER: OnceLock<PathBuf> = OnceLock::new();
 
 /// The model of that name, if there is a file of it.
 pub fn model(name: &str, size: u64) -> Option<Model> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/more/models");
-    let file = File::open(folder.join(format!("{name}_{size}.json.gz"))).ok()?;
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/more/models");
+    let open = |folder: &Path| File::open(folder.join(format!("{name}_{size}.json.gz"))).ok();
+    let file = open(&own).or_else(|| open(FURTHER.get()?))?;
     let mut json = Vec::new();
     GzDecoder::new(file).read_to_end(&mut json).expect("a whole file");
     Some(keras::from_bytes(json, None).unwrap_or_else(|error| panic!("{name}: {error}")).model)
