@@ -82,10 +82,17 @@ pub fn mixing(graph: &Graph, other: &Graph) -> Option<Mixing> {
     let remembered = graph.ops().iter().filter(|op| !op.kind.updates().is_empty());
     let remembered = remembered.flat_map(|op| op.outputs.iter().copied());
     let bad = graph.outputs().iter().copied().filter(|id| !apart(id)).chain(remembered);
-    let culprit = bad.filter_map(|id| culprit(graph, &found, id)).min()?;
+    let Some(culprit) = bad.filter_map(|id| culprit(graph, &found, id)).min() else { return masked(graph) };
     let op = graph.op(culprit);
     let layer = op.layer.map_or(String::new(), |layer| graph.layer_name(layer).to_string());
     Some(Mixing { op: op.kind.name(), layer })
+}
+
+/// A loss over the positions that a mask leaves divides by their number in all samples.
+fn masked(graph: &Graph) -> Option<Mixing> {
+    let mask = (0..graph.outputs().len()).find_map(|position| graph.beside(position).mask)?;
+    let layer = graph.value(mask).layer.map_or(String::new(), |layer| graph.layer_name(layer).to_string());
+    Some(Mixing { op: "the mean over what is not padding", layer })
 }
 
 /// What a rule sees of an op: the shapes of its inputs and outputs, and where samples stand in each.

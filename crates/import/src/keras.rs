@@ -36,6 +36,7 @@ mod functional;
 mod initializers;
 mod input;
 mod layers;
+mod masks;
 mod naming;
 mod operations;
 mod policy;

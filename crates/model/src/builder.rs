@@ -45,7 +45,7 @@ impl Builder {
     /// same parameters.
     pub fn add(&mut self, name: impl Into<String>, layer: impl Into<Layer>, inputs: &[NodeRef]) -> NodeRef {
         let (name, layer, inputs) = (name.into(), layer.into(), inputs.to_vec());
-        self.model.nodes.push(Node { name, layer, inputs, trainable: true });
+        self.model.nodes.push(Node { name, layer, inputs, trainable: true, masks: Vec::new() });
         NodeRef::Node(self.model.nodes.len() - 1)
     }
 

@@ -30,6 +30,9 @@ mod kept;
 mod layer_normalization;
 mod layer_scale;
 mod lstm;
+mod mask_operation;
+mod masking;
+mod masks;
 mod merge;
 mod multi_head_attention;
 mod normalization;
@@ -84,6 +87,9 @@ pub use kept::Kept;
 pub use layer_normalization::LayerNormalization;
 pub use layer_scale::LayerScale;
 pub use lstm::Lstm;
+pub use mask_operation::MaskOperation;
+pub use masking::Masking;
+pub(crate) use masks::with_mask;
 pub use merge::Merge;
 pub use multi_head_attention::MultiHeadAttention;
 pub use normalization::Normalization;
@@ -110,6 +116,7 @@ pub use up_sampling2d::UpSampling2d;
 pub use zero_padding1d::ZeroPadding1d;
 pub use zero_padding2d::ZeroPadding2d;
 
+use crate::Mode;
 use plimsoll_graph::ShapeError;
 use serde::{Deserialize, Serialize};
 
@@ -164,6 +171,20 @@ impl Layer {
     }
 }
 
+impl Layer {
+    /// Whether the layer gives back its very input in a graph of this kind.
+    pub(crate) fn does_nothing(&self, mode: Mode) -> bool {
+        let idle = mode == Mode::Inference;
+        match self {
+            Self::Activation(activation) => *activation == Activation::Linear,
+            Self::Dropout(dropout) => idle || dropout.rate == 0.0,
+            Self::GaussianDropout(dropout) => idle || dropout.rate == 0.0,
+            Self::GaussianNoise(noise) => idle || noise.stddev == 0.0,
+            _ => false,
+        }
+    }
+}
+
 layers! {
     Activation,
     BatchNormalization,
@@ -191,6 +212,8 @@ layers! {
     LayerNormalization,
     LayerScale,
     Lstm,
+    MaskOperation,
+    Masking,
     Merge,
     MultiHeadAttention,
     Normalization,

@@ -29,6 +29,7 @@ mod initializer;
 pub mod layer;
 mod lower;
 mod model;
+mod run_order;
 pub mod zoo;
 
 pub use builder::Builder;

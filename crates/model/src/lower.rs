@@ -1,6 +1,7 @@
 //! From a model to a graph at a batch size.
 
-use crate::layer::{Context, Kept, Signal};
+use crate::layer::{Context, Kept, Signal, with_mask};
+use crate::run_order::Masked;
 use crate::{InputSpec, Model, Node, NodeRef};
 use plimsoll_graph::samples::{self, Mixing};
 use plimsoll_graph::{Beside, ElementType, Graph, Role, Shape, ShapeError, TensorType, ValueId};
@@ -74,11 +75,13 @@ impl Model {
         let mut results: Vec<Signal> = Vec::with_capacity(self.nodes.len());
         let mut logits: Vec<Option<ValueId>> = Vec::with_capacity(self.nodes.len());
         let mut kept = Kept::new(self);
+        let masked = Masked::new(self, mode);
         for (position, node) in self.nodes.iter().enumerate() {
-            let signals = read(node, &inputs, &results)?;
+            let signals = read(node, position, &inputs, &results, &masked)?;
             let layer = graph.add_layer(kept.call(&node.name));
             let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut kept);
             let lowered = node.layer.lower(&mut context, &signals);
+            let lowered = lowered.and_then(|made| with_mask(&node.layer, &mut context, &signals, made));
             let result = lowered.map_err(|error| ModelError::Layer {
                 layer: node.name.clone(),
                 kind: node.layer.kind(),
@@ -93,7 +96,8 @@ impl Model {
                 NodeRef::Input(_) => None,
                 NodeRef::Node(position) => logits[position],
             };
-            graph.add_output_beside(signal.value, Beside { logits, mask: None });
+            let mask = signal.mask.filter(|_| masked.is_masked(output.from));
+            graph.add_output_beside(signal.value, Beside { logits, mask });
         }
         match self.outputs.is_empty() {
             true => Err(ModelError::NoOutput),
@@ -145,12 +149,24 @@ fn add_input(graph: &mut Graph, input: &InputSpec, batch: usize) -> Result<Signa
     Ok(Signal { value, mask: None })
 }
 
-fn read(node: &Node, inputs: &[Signal], results: &[Signal]) -> Result<Vec<Signal>, ModelError> {
-    let find = |&reference: &NodeRef| {
+fn read(
+    node: &Node,
+    position: usize,
+    inputs: &[Signal],
+    results: &[Signal],
+    masked: &Masked<'_>,
+) -> Result<Vec<Signal>, ModelError> {
+    let find = |reference: NodeRef| {
         let missing = || ModelError::Reference { layer: node.name.clone(), reference };
         resolve(reference, inputs, results).ok_or_else(missing)
     };
-    node.inputs.iter().map(find).collect()
+    let one = |(at, &reference): (usize, &NodeRef)| {
+        let signal = find(reference)?;
+        let own = signal.mask.filter(|_| masked.is_masked_for(reference, position));
+        let said = node.masks.get(at).copied().flatten().map(find).transpose()?;
+        Ok(Signal { mask: said.map(|mask| mask.value).or(own), ..signal })
+    };
+    node.inputs.iter().enumerate().map(one).collect()
 }
 
 fn resolve(reference: NodeRef, inputs: &[Signal], results: &[Signal]) -> Option<Signal> {

@@ -54,6 +54,9 @@ pub struct Node {
     /// optimizer state; a frozen batch normalization uses its moving averages in training too.
     #[serde(default = "yes")]
     pub trainable: bool,
+    /// Masks that the layer is called with, in the place of those that its inputs bring along, by their positions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masks: Vec<Option<NodeRef>>,
 }
 
 impl Model {

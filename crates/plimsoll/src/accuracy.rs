@@ -25,36 +25,50 @@ impl RightOnes {
         Self { op, slot, labels, targets, right: 0, looked_at: 0 }
     }
 
-    /// Compares the predictions for one sample, `classes` in a row, with the truth.
-    pub(crate) fn look_at(&mut self, predictions: &[f32], classes: usize, data: &Bound<'_>, sample: usize) {
-        let rows = predictions.chunks_exact(classes);
+    /// Compares the predictions for one sample, `classes` in a row, with the truth; rows that a mask says are padding are
+    /// left out.
+    pub(crate) fn look_at(
+        &mut self,
+        predictions: &[f32],
+        mask: Option<&[f32]>,
+        classes: usize,
+        data: &Bound<'_>,
+        sample: usize,
+    ) {
+        let counts = |row: usize| mask.is_none_or(|mask| mask[row] != 0.0);
+        let looked_at = (0..predictions.len() / classes).filter(|&row| counts(row)).count();
+        let rows = predictions.chunks_exact(classes).enumerate().filter(|(row, _)| counts(*row));
         match self.op.targets {
             Targets::Sparse => {
                 data.write(self.slot, sample, Elements::I32(&mut self.labels));
-                self.looked_at += self.labels.len();
+                self.looked_at += looked_at;
                 let is_right =
-                    |(row, label): &(&[f32], &i32)| first_largest(row) as i64 == i64::from(**label);
-                self.right += rows.zip(&self.labels).filter(is_right).count();
+                    |(row, p): &(usize, &[f32])| first_largest(p) as i64 == i64::from(self.labels[*row]);
+                self.right += rows.filter(is_right).count();
             }
             Targets::Categorical => {
                 data.write(self.slot, sample, Elements::F32(&mut self.targets));
-                self.looked_at += self.targets.len() / classes;
-                let is_right = |(row, truth): &(&[f32], &[f32])| first_largest(row) == first_largest(truth);
-                self.right += rows.zip(self.targets.chunks_exact(classes)).filter(is_right).count();
+                self.looked_at += looked_at;
+                let truth = |row: usize| &self.targets[row * classes..][..classes];
+                let is_right = |(row, p): &(usize, &[f32])| first_largest(p) == first_largest(truth(*row));
+                self.right += rows.filter(is_right).count();
             }
             Targets::Binary => {
                 data.write(self.slot, sample, Elements::F32(&mut self.targets));
-                self.looked_at += self.targets.len();
+                self.looked_at += looked_at * classes;
                 let middle = if self.op.from_logits { 0.0 } else { 0.5 };
                 let is_right = |(p, t): &(&f32, &f32)| (**p > middle) == (**t > 0.5);
-                self.right += predictions.iter().zip(&self.targets).filter(is_right).count();
+                let right = |(row, p): (usize, &[f32])| {
+                    p.iter().zip(&self.targets[row * classes..]).filter(is_right).count()
+                };
+                self.right += rows.map(right).sum::<usize>();
             }
         }
     }
 
     /// The share of right ones.
     pub(crate) fn share(&self) -> f32 {
-        self.right as f32 / self.looked_at as f32
+        self.right as f32 / self.looked_at.max(1) as f32
     }
 }
 
@@ -81,7 +95,7 @@ mod tests {
         let mut ones = RightOnes::new(CrossEntropy { targets, from_logits }, 0, elements);
         let each = predictions.len() / truth.count();
         for (sample, row) in predictions.chunks(each).enumerate() {
-            ones.look_at(row, 2, &data, sample);
+            ones.look_at(row, None, 2, &data, sample);
         }
         ones.share()
     }

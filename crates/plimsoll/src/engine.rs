@@ -227,17 +227,20 @@ pub(crate) fn evaluate(
         let rows = (data.count() - first).min(*batch);
         write_judged(engine, program, judging, (first, rows, *batch), data)?;
         engine.run(program)?;
+        let masks: Vec<Option<Vec<f32>>> =
+            judging.heads.iter().map(|head| head.mask.map(|mask| read_all(engine, program, mask))).collect();
+        let mut part = scores(engine, program, judging.loss, &judging.heads);
+        leave_out_filling(&mut part, judging, &masks, (rows, *batch));
         // Rows that fill up the batch have the weight 0, but are counted in its mean.
-        sum.add(&scores(engine, program, judging.loss, &judging.heads), *batch as f32 / data.count() as f32);
-        for (head, ones) in judging.heads.iter().zip(&mut right) {
+        sum.add(&part, *batch as f32 / data.count() as f32);
+        for ((head, ones), mask) in judging.heads.iter().zip(&mut right).zip(&masks) {
             let Some(ones) = ones else { continue };
-            let shape = &engine.graph(program).tensor(head.predictions).shape;
-            let classes = shape.last();
-            let mut predictions = vec![0.0; shape.elements()];
-            engine.read(program, head.predictions, 0, &mut predictions);
+            let classes = engine.graph(program).tensor(head.predictions).shape.last();
+            let predictions = read_all(engine, program, head.predictions);
             let each = predictions.len() / batch;
             for (row, predictions) in predictions.chunks_exact(each).take(rows).enumerate() {
-                ones.look_at(predictions, classes, data, first + row);
+                let mask = mask.as_ref().map(|mask| &mask[row * mask.len() / batch..]);
+                ones.look_at(predictions, mask, classes, data, first + row);
             }
         }
     }
@@ -245,6 +248,30 @@ pub(crate) fn evaluate(
         head.accuracy = ones.map(|ones| ones.share());
     }
     Ok(sum)
+}
+
+/// Corrects losses over what is not padding: the rows that fill up the batch were counted, too. As in Keras, a batch
+/// counts by its samples, not by what of them is padding.
+fn leave_out_filling(
+    part: &mut Scores,
+    judging: &EvaluationGraph,
+    masks: &[Option<Vec<f32>>],
+    (rows, batch): (usize, usize),
+) {
+    for ((score, head), mask) in part.heads.iter_mut().zip(&judging.heads).zip(masks) {
+        let Some(mask) = mask else { continue };
+        let counted: f32 = mask.iter().sum();
+        let real: f32 = mask[..mask.len() / batch * rows].iter().sum();
+        let factor = if real > 0.0 { counted / real * rows as f32 / batch as f32 } else { 0.0 };
+        part.loss += head.weight * score.loss * (factor - 1.0);
+        score.loss *= factor;
+    }
+}
+
+fn read_all(engine: &impl Engine, program: ProgramId, value: ValueId) -> Vec<f32> {
+    let mut elements = vec![0.0; engine.graph(program).tensor(value).shape.elements()];
+    engine.read(program, value, 0, &mut elements);
+    elements
 }
 
 fn scores(engine: &impl Engine, program: ProgramId, loss: ValueId, heads: &[HeadValues]) -> Scores {

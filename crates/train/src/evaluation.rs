@@ -12,7 +12,8 @@ use plimsoll_graph::{Graph, ValueId};
 /// A graph that judges a model, and the values a loop deals with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationGraph {
-    /// What is computed; its outputs are the total loss, the loss of each head and its predictions.
+    /// What is computed; its outputs are the total loss, the loss of each head, its predictions and their
+    /// mask.
     pub graph: Graph,
     /// The samples: all inputs of the model.
     pub inputs: Vec<ValueId>,
@@ -28,6 +29,10 @@ pub fn evaluation_graph(forward: Graph, objective: &Objective) -> Result<Evaluat
     let inputs = sample_inputs(&graph)?;
     let (heads, loss) = add_losses(&mut graph, &predicted, objective, Purpose::Evaluation)?;
     add_scalars(&mut graph, loss, &heads);
-    heads.iter().for_each(|head| graph.add_output(head.predictions));
+    heads
+        .iter()
+        .flat_map(|head| [Some(head.predictions), head.mask])
+        .flatten()
+        .for_each(|id| graph.add_output(id));
     Ok(EvaluationGraph { graph, inputs, heads, loss })
 }

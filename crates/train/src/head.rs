@@ -26,8 +26,12 @@ pub struct HeadValues {
     pub sample_weights: Option<ValueId>,
     /// What the model says, or in training the logits of that; not kept after a training step.
     pub predictions: ValueId,
+    /// Which rows of the predictions count, if not all do: 1, or 0 for padding.
+    pub mask: Option<ValueId>,
     /// The loss before it is multiplied by the head's weight, a scalar.
     pub loss: ValueId,
+    /// How much the loss counts in the total.
+    pub weight: f32,
     /// The share of right predictions, for cross-entropies. Sample weights do not count in it.
     pub accuracy: Option<ValueId>,
 }
@@ -43,7 +47,9 @@ impl HeadValues {
             targets: now(self.targets),
             sample_weights: self.sample_weights.map(now),
             predictions: now(self.predictions),
+            mask: self.mask.map(now),
             loss: now(self.loss),
+            weight: self.weight,
             accuracy: self.accuracy.map(now),
         }
     }
@@ -101,13 +107,13 @@ impl Adding<'_> {
         let Predicted { value: predictions, judged, .. } = *predicted;
         let targets = self.input("targets", kind.targets(self.graph.tensor(predictions))?)?;
         let each = kind.add_each(self.graph, predicted, targets, site)?;
+        let mask = self.mask(predicted)?;
         let (each, sample_weights) = self.weighted(each, predictions)?;
         let accuracy = match self.purpose {
-            Purpose::Training => self.accuracy(predicted, targets)?,
+            Purpose::Training => self.accuracy(predicted, targets, mask)?,
             Purpose::Evaluation => None,
         };
-        let mean = Reduce::all(Reduction::Mean, self.graph.tensor(each).shape.rank());
-        let loss = self.graph.add_single(mean.into(), &[each], site)?;
+        let loss = self.mean(each, mask)?;
         self.graph.rename(loss, own_name("loss", self.head, self.alone));
         if let Some(accuracy) = accuracy {
             self.graph.rename(accuracy, own_name("accuracy", self.head, self.alone));
@@ -122,15 +128,74 @@ impl Adding<'_> {
             targets,
             sample_weights,
             predictions,
+            mask,
             loss,
+            weight: self.head.weight,
             accuracy,
         })
     }
 
     /// The share of right predictions, where that makes sense.
-    fn accuracy(&mut self, predicted: &Predicted, targets: ValueId) -> Result<Option<ValueId>, TrainError> {
+    fn accuracy(
+        &mut self,
+        predicted: &Predicted,
+        targets: ValueId,
+        mask: Option<ValueId>,
+    ) -> Result<Option<ValueId>, TrainError> {
         let Some(op) = predicted.judged else { return Ok(None) };
-        Ok(Some(self.graph.add_single(Accuracy(op).into(), &[predicted.value, targets], self.site)?))
+        let inputs: Vec<ValueId> = [predicted.value, targets].into_iter().chain(mask).collect();
+        Ok(Some(self.graph.add_single(Accuracy(op).into(), &inputs, self.site)?))
+    }
+
+    /// The mask of the predictions, one number for each row.
+    fn mask(&mut self, predicted: &Predicted) -> Result<Option<ValueId>, TrainError> {
+        let Some(mask) = predicted.mask else { return Ok(None) };
+        let shape = &self.graph.tensor(predicted.value).shape;
+        let rows = Shape::new(shape.extents().split_last().ok_or(TrainError::ScalarPredictions)?.1);
+        let found = self.graph.tensor(mask).shape.clone();
+        if found == rows {
+            return Ok(Some(mask));
+        }
+        // As in Keras, an axis of extent 1 may be missing at the end of one of them.
+        let (long, short) = if found.rank() > rows.rank() { (&found, &rows) } else { (&rows, &found) };
+        if long.rank() != 2 || long[1] != 1 || short.extents() != &long.extents()[..1] {
+            return Err(TrainError::Mask { name: self.head.name.clone(), mask: found, rows });
+        }
+        Ok(Some(self.graph.add_single(Reshape { shape: rows }.into(), &[mask], self.site)?))
+    }
+
+    /// The mean of what each row or element has lost, of those that count.
+    fn mean(&mut self, each: ValueId, mask: Option<ValueId>) -> Result<ValueId, TrainError> {
+        let (site, rank) = (self.site, self.graph.tensor(each).shape.rank());
+        let Some(mask) = mask else {
+            return Ok(self.graph.add_single(Reduce::all(Reduction::Mean, rank).into(), &[each], site)?);
+        };
+        let rows = self.graph.tensor(mask).shape.clone();
+        let factor = self.with_rank(mask, rank)?;
+        let kept = self.graph.add_single(Binary::Multiply.into(), &[each, factor], site)?;
+        let sum = self.graph.add_single(Reduce::all(Reduction::Sum, rank).into(), &[kept], site)?;
+        let count = self.graph.add_single(Reduce::all(Reduction::Sum, rows.rank()).into(), &[mask], site)?;
+        // Nothing but padding has lost nothing.
+        let count = self.graph.add_single(Unary::MaximumScalar(1.0).into(), &[count], site)?;
+        let mean = self.graph.add_single(Binary::Divide.into(), &[sum, count], site)?;
+        match self.graph.tensor(each).shape.elements() / rows.elements() {
+            1 => Ok(mean),
+            each => {
+                let share = Unary::MultiplyScalar(1.0 / each as f32);
+                Ok(self.graph.add_single(share.into(), &[mean], site)?)
+            }
+        }
+    }
+
+    /// A value with axes of extent 1 at its end.
+    fn with_rank(&mut self, value: ValueId, rank: usize) -> Result<ValueId, TrainError> {
+        let mut extents = self.graph.tensor(value).shape.extents().to_vec();
+        if extents.len() >= rank {
+            return Ok(value);
+        }
+        extents.resize(rank, 1);
+        let reshape = Reshape { shape: Shape::new(extents) };
+        Ok(self.graph.add_single(reshape.into(), &[value], self.site)?)
     }
 
     /// Each sample's losses times its weight, whatever axes follow the batch.
@@ -148,14 +213,7 @@ impl Adding<'_> {
             return Err(TrainError::NoSamples { name: self.head.name.clone() });
         }
         let weights = self.input("sample_weight", TensorType::f32([samples]))?;
-        let mut column = vec![1; rank];
-        column[0] = samples;
-        let shaped = match rank {
-            1 => weights,
-            _ => {
-                self.graph.add_single(Reshape { shape: Shape::new(column) }.into(), &[weights], self.site)?
-            }
-        };
+        let shaped = self.with_rank(weights, rank)?;
         let weighted = self.graph.add_single(Binary::Multiply.into(), &[each, shaped], self.site)?;
         Ok((weighted, Some(weights)))
     }

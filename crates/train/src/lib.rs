@@ -29,7 +29,7 @@ pub use optimizer::Optimizer;
 pub use precision::Precision;
 pub use training::{TrainingGraph, training_graph};
 
-use plimsoll_graph::ShapeError;
+use plimsoll_graph::{Shape, ShapeError};
 
 /// Why a graph cannot be trained.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -81,6 +81,16 @@ pub enum TrainError {
     NoSamples {
         /// The output.
         name: String,
+    },
+    /// A mask that is not one number for each row of the predictions.
+    #[error("the mask of `{name}` has shape {mask}, but the losses have {rows}")]
+    Mask {
+        /// The output.
+        name: String,
+        /// The shape of its mask.
+        mask: Shape,
+        /// The shape of its losses.
+        rows: Shape,
     },
     /// The forward graph has no input that examples could be written to.
     #[error("the graph has no input for samples")]

@@ -17,6 +17,8 @@ pub(crate) struct Predicted {
     pub(crate) value: ValueId,
     /// The logits behind the predictions, if the loss goes back to them.
     pub(crate) logits: Option<ValueId>,
+    /// Which rows of the predictions count: 1, or 0 for padding.
+    pub(crate) mask: Option<ValueId>,
     /// How right predictions are told by `value`, where the loss has classes.
     pub(crate) judged: Option<CrossEntropy>,
 }
@@ -34,7 +36,7 @@ pub(crate) fn take_outputs(
     let idle = |position: usize| !objective.heads.iter().any(|head| head.output == position);
     let outputs = graph.take_outputs();
     let idle = (0..outputs.len()).filter(|&position| idle(position)).map(|position| outputs[position]);
-    let read = predicted.iter().flat_map(|predicted| [Some(predicted.value), predicted.logits]);
+    let read = predicted.iter().flat_map(|one| [Some(one.value), one.logits, one.mask]);
     let needed: Vec<ValueId> = idle.chain(read.flatten()).collect();
     let (graph, values) = prune(&graph, &needed);
     let now = |id: ValueId| values[id.index()].expect("it is needed");
@@ -44,17 +46,22 @@ pub(crate) fn take_outputs(
 impl Predicted {
     fn of(graph: &Graph, head: &Head, purpose: Purpose) -> Self {
         let output = graph.outputs()[head.output];
-        let Beside { logits: behind, .. } = graph.beside(head.output);
+        let Beside { logits: behind, mask } = graph.beside(head.output);
         let logits = behind.filter(|_| head.loss.goes_back());
         let op = head.loss.cross_entropy();
         let instead = logits.filter(|_| purpose == Purpose::Training && tells_the_same(graph, output, op));
         let from_logits = |op: CrossEntropy| instead.is_some() || (behind.is_none() && op.from_logits);
         let judged = op.map(|op| CrossEntropy { from_logits: from_logits(op), ..op });
-        Self { value: instead.unwrap_or(output), logits, judged }
+        Self { value: instead.unwrap_or(output), logits, mask, judged }
     }
 
     fn rewritten(&self, now: &dyn Fn(ValueId) -> ValueId) -> Self {
-        Self { value: now(self.value), logits: self.logits.map(now), judged: self.judged }
+        Self {
+            value: now(self.value),
+            logits: self.logits.map(now),
+            mask: self.mask.map(now),
+            judged: self.judged,
+        }
     }
 }
 

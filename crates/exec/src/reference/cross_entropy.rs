@@ -24,17 +24,22 @@ impl Meaning for CrossEntropyGradient {
 
 impl Meaning for Accuracy {
     fn run(&self, inputs: &[&Tensor]) -> Vec<Vec<f64>> {
-        let [predictions, targets] = inputs else { unreachable!("the shape rule has checked the inputs") };
+        let [predictions, targets, mask @ ..] = inputs else {
+            unreachable!("the shape rule has checked the inputs")
+        };
+        let counts = |row: usize| mask.first().is_none_or(|mask| mask.data[row] != 0.0);
         let middle = if self.0.from_logits { 0.0 } else { 0.5 };
         let right: Vec<bool> = rows(&self.0, predictions, targets)
-            .flat_map(|(p, t)| match self.0.targets {
+            .enumerate()
+            .filter(|(row, _)| counts(*row))
+            .flat_map(|(_, (p, t))| match self.0.targets {
                 Targets::Sparse | Targets::Categorical => {
                     vec![first_largest(p).is_some_and(|class| first_largest(&t) == Some(class))]
                 }
                 Targets::Binary => p.iter().zip(&t).map(|(p, t)| (*p > middle) == (*t > 0.5)).collect(),
             })
             .collect();
-        vec![vec![right.iter().filter(|right| **right).count() as f64 / right.len() as f64]]
+        vec![vec![right.iter().filter(|right| **right).count() as f64 / right.len().max(1) as f64]]
     }
 }
 

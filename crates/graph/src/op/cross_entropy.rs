@@ -1,6 +1,6 @@
 //! Cross-entropy losses, one number a row, with their gradient; and the accuracy that goes with them.
 
-use super::expect::{Inferred, ensure, floats, integers, operands, shape};
+use super::expect::{Inferred, ensure, floats, integers, operands, operands_and_optional, shape};
 use crate::samples::Placed;
 use crate::{Shape, TensorType};
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,9 @@ pub struct CrossEntropy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossEntropyGradient(pub CrossEntropy);
 
-/// `(predictions [...,classes], targets) -> f32[]`, the share of rows whose largest prediction is the right one (the
+/// `(predictions [...,classes], targets, mask [...]?) -> f32[]`, the share of rows whose largest prediction is the right one (the
 /// first, if several are equal); for binary targets the share of elements on the right side of 0.5 (of 0 for logits).
+/// Rows whose mask is 0 are left out; without any row the share is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accuracy(pub CrossEntropy);
 
@@ -86,8 +87,12 @@ impl CrossEntropyGradient {
 
 impl Accuracy {
     pub(crate) fn infer(&self, inputs: &[TensorType]) -> Inferred {
-        let [predictions, targets] = operands(inputs)?;
-        self.0.rows(predictions, targets)?;
+        let ([predictions, targets], mask) = operands_and_optional(inputs)?;
+        let rows = self.0.rows(predictions, targets)?;
+        if let Some(mask) = mask {
+            floats(&[mask])?;
+            shape("the mask", mask, rows)?;
+        }
         Ok(vec![predictions.reshaped([])])
     }
 

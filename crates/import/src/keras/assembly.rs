@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::naming::Names;
 use super::{KerasError, functional, input, layers, sequential};
 use plimsoll_graph::ElementType;
-use plimsoll_model::layer::{Merge, Rescaling};
+use plimsoll_model::layer::{Activation, MaskOperation, Merge, Rescaling};
 use plimsoll_model::{InputSpec, Layer, Model, Node, NodeRef};
 use std::cell::RefCell;
 
@@ -25,6 +25,20 @@ pub(super) struct Assembly<'a> {
     /// The extent of axes that the file leaves open.
     size: Option<usize>,
     notes: &'a RefCell<Vec<String>>,
+}
+
+/// What a call reads.
+pub(super) struct Read {
+    pub(super) values: Vec<NodeRef>,
+    /// Masks that take the place of those of the values, by their positions.
+    pub(super) masks: Vec<Option<NodeRef>>,
+}
+
+impl Read {
+    /// Values with the masks that they have.
+    pub(super) fn of(values: Vec<NodeRef>) -> Self {
+        Self { values, masks: Vec::new() }
+    }
 }
 
 /// Where the weights of a layer stand.
@@ -100,22 +114,36 @@ impl<'a> Assembly<'a> {
         file_name: &str,
         scope: &Scope,
         call: &Call<'a>,
-        read: Vec<NodeRef>,
+        read: Read,
     ) -> Result<Vec<NodeRef>, KerasError> {
         let place = scope.place(layer, file_name);
         let trainable = scope.trainable && layers::is_trainable(layer.object.config);
         if layer.object.is_model() {
+            let values = self.masked(&scope.name_of(layer.name), read, &place)?;
             let inside = scope.inside(layer, place, trainable);
-            return self.add_model(&layer.object, &inside, Some(read));
+            return self.add_model(&layer.object, &inside, Some(values));
         }
         let fields = self.fields(layer, scope);
         if let Some(scale) = layers::scale_of_sum(&layer.object, &fields)? {
-            return self.add_scaled_sum(scope.name_of(layer.name), scale, read, place);
+            return self.add_scaled_sum(scope.name_of(layer.name), scale, read.values, place);
         }
         let built = layers::build(&layer.object, &fields, call)?;
         fields.finish()?;
         let node = self.add_node(scope.name_of(layer.name), built, read, trainable, place)?;
         Ok(vec![node])
+    }
+
+    /// What a model is called with, each value with the mask that is said of it.
+    fn masked(&mut self, model: &str, read: Read, place: &Place) -> Result<Vec<NodeRef>, KerasError> {
+        let Read { mut values, masks } = read;
+        for (position, value) in values.iter_mut().enumerate() {
+            if let Some(Some(_)) = masks.get(position) {
+                let (name, linear) = (format!("{model}/masked_{position}"), Activation::Linear.into());
+                let one = Read { values: vec![*value], masks: vec![masks[position]] };
+                *value = self.add_node(name, linear, one, true, place.clone())?;
+            }
+        }
+        Ok(values)
     }
 
     /// Adds an input of the outermost model.
@@ -156,7 +184,9 @@ impl<'a> Assembly<'a> {
             let reference = NodeRef::Input(position);
             let mut readers = self.model.nodes.iter().filter(|node| node.inputs.contains(&reference));
             let first = readers.next();
-            let ids = |node: &Node| matches!(node.layer, Layer::Embedding(_));
+            let ids = |node: &Node| {
+                matches!(node.layer, Layer::Embedding(_) | Layer::MaskOperation(MaskOperation::NotEqual(_)))
+            };
             if first.is_some_and(ids)
                 && readers.all(ids)
                 && !self.model.outputs.iter().any(|output| output.from == reference)
@@ -183,8 +213,8 @@ impl<'a> Assembly<'a> {
             return Err(KerasError::Config(format!("layer `{name}` adds two values, not {}", read.len())));
         };
         let (scaled, factor) = (format!("{name}/scaled"), Rescaling::new(scale, 0.0));
-        let scaled = self.add_node(scaled, factor.into(), vec![second], true, place.clone())?;
-        Ok(vec![self.add_node(name, Merge::Add.into(), vec![first, scaled], true, place)?])
+        let scaled = self.add_node(scaled, factor.into(), Read::of(vec![second]), true, place.clone())?;
+        Ok(vec![self.add_node(name, Merge::Add.into(), Read::of(vec![first, scaled]), true, place)?])
     }
 
     fn push_input(&mut self, name: &str, shape: plimsoll_graph::Shape, element: ElementType) -> NodeRef {
@@ -197,14 +227,14 @@ impl<'a> Assembly<'a> {
         &mut self,
         name: String,
         layer: Layer,
-        inputs: Vec<NodeRef>,
+        read: Read,
         trainable: bool,
         place: Place,
     ) -> Result<NodeRef, KerasError> {
         if self.model.nodes.len() >= MOST_NODES {
             return Err(KerasError::Config(format!("it has more than {MOST_NODES} layers")));
         }
-        self.model.nodes.push(Node { name, layer, inputs, trainable });
+        self.model.nodes.push(Node { name, layer, inputs: read.values, trainable, masks: read.masks });
         self.places.push(place);
         Ok(NodeRef::Node(self.model.nodes.len() - 1))
     }

@@ -1,13 +1,13 @@
 //! A functional model: layers called on results of other layers.
 //!
 //! Method: from the outputs backwards, depth first, arguments in order. That gives every layer after those it reads,
-//! leaves out what nothing needs (such as the ops that only make masks), and is the order in which most models are
+//! leaves out what nothing needs, and is the order in which most models are
 //! written.
 
-use super::assembly::{Assembly, Scope};
-use super::call::{Argument, Call, is_mask};
+use super::assembly::{Assembly, Read, Scope};
+use super::call::{Argument, Call};
 use super::config::{History, LayerConfig, Object};
-use super::{KerasError, layers};
+use super::{KerasError, layers, masks};
 use plimsoll_model::NodeRef;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -165,9 +165,11 @@ impl<'a> Network<'a> {
         results: &Results,
     ) -> Result<Vec<NodeRef>, KerasError> {
         let (config, call) = (&self.layers[layer], &self.calls[layer][call]);
-        self.check_masks(scope, layer, call)?;
         let read = layers::reads(&config.object, call);
         let read = read.iter().map(|history| self.result(history, results)).collect::<Result<_, _>>()?;
+        let masks = masks::said(&config.object, call).into_iter();
+        let masks = masks.map(|mask| mask.map(|mask| self.result(&mask, results)).transpose());
+        let read = Read { values: read, masks: masks.collect::<Result<_, _>>()? };
         assembly.add_call(config, &self.file_names[layer], scope, call, read)
     }
 
@@ -176,7 +178,8 @@ impl<'a> Network<'a> {
         let call = self.calls[key.0].get(key.1);
         let unread = || self.problem(scope, key, "it is read as an input, but is none of the model's");
         let call = call.ok_or_else(unread)?;
-        call.tensors().iter().map(|history| self.find(history)).collect()
+        let masks = masks::said(&self.layers[key.0].object, call).into_iter().flatten();
+        call.tensors().into_iter().chain(masks).map(|history| self.find(&history)).collect()
     }
 
     fn find(&self, history: &History<'_>) -> Result<Key, KerasError> {
@@ -193,50 +196,6 @@ impl<'a> Network<'a> {
         let missing =
             || KerasError::Config(format!("layer `{}` has no result {}", history.layer, history.result));
         found.copied().ok_or_else(missing)
-    }
-
-    /// Masks follow from tables with `mask_zero` by Keras's rules and by ours; a mask from anywhere else would be lost.
-    fn check_masks(&self, scope: &Scope, layer: usize, call: &Call<'a>) -> Result<(), KerasError> {
-        let masks = call.named.iter().filter(|(name, _)| is_mask(name)).map(|(_, argument)| argument);
-        for mask in masks {
-            let Argument::Tensor(history) = mask else { continue };
-            if !self.follows_from_ids(history)? {
-                return Err(self.problem(scope, (layer, 0), "a mask of one's own is not supported"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a mask is computed by ops alone, from comparisons of what tables of vectors read.
-    fn follows_from_ids(&self, mask: &History<'a>) -> Result<bool, KerasError> {
-        let mut left = vec![self.find(mask)?];
-        let mut seen = HashSet::new();
-        while let Some(key) = left.pop() {
-            if !seen.insert(key) {
-                continue;
-            }
-            let (object, call) = (&self.layers[key.0].object, self.calls[key.0].get(key.1));
-            let Some(call) = call.filter(|_| layers::is_operation(object)) else { return Ok(false) };
-            if object.class == "NotEqual" {
-                let ids = call.tensors();
-                if !ids.iter().all(|ids| self.masks_zero(ids)) {
-                    return Ok(false);
-                }
-                continue;
-            }
-            for history in call.tensors() {
-                left.push(self.find(&history)?);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether a table with `mask_zero` reads this.
-    fn masks_zero(&self, ids: &History<'a>) -> bool {
-        let masking =
-            |layer: &LayerConfig<'_>| layer.object.config.get("mask_zero") == Some(&Value::Bool(true));
-        let reads = |calls: &Vec<Call<'a>>| calls.iter().any(|call| call.tensors().contains(ids));
-        self.layers.iter().zip(&self.calls).any(|(layer, calls)| masking(layer) && reads(calls))
     }
 
     fn problem(&self, scope: &Scope, (layer, _): Key, problem: &str) -> KerasError {

@@ -22,14 +22,18 @@ pub(super) use applications::scale_of_sum;
 use super::call::{Argument, Call, is_mask};
 use super::config::{History, Object};
 use super::fields::Fields;
-use super::{KerasError, operations};
+use super::{KerasError, masks, operations};
 use plimsoll_model::Layer;
+use plimsoll_model::layer::Masking;
 use serde_json::{Map, Value, json};
 
 /// The layer of an object as one of its calls uses it.
 pub(super) fn build(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
     if is_operation(object) {
         fields.skip(&["name"]);
+        if let Some(layer) = masks::build(object, fields, call)? {
+            return Ok(layer);
+        }
         return operations::build(object, fields, call);
     }
     if !object.module.is_empty() && !object.module.starts_with("keras") {
@@ -67,6 +71,7 @@ fn build_object(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Re
         "SimpleRNN" | "LSTM" | "GRU" => recurrent::build(fields),
         "Bidirectional" => recurrent::bidirectional(fields),
         "TimeDistributed" => recurrent::time_distributed(fields),
+        "Masking" => Ok(Masking { mask_value: fields.number("mask_value", 0.0)? as f32 }.into()),
         "MultiHeadAttention" => attention::build(fields, call),
         "LayerScale" | "StochasticDepth" => applications::build(fields),
         _ => Err(unknown(fields, object)),

@@ -1,7 +1,7 @@
 //! A sequential model: each layer reads what the one before it gives.
 
 use super::KerasError;
-use super::assembly::{Assembly, Scope};
+use super::assembly::{Assembly, Read, Scope};
 use super::call::Call;
 use super::config::{History, LayerConfig, Object};
 use plimsoll_model::NodeRef;
@@ -29,7 +29,7 @@ pub(super) fn add<'a>(
     };
     for (layer, file_name) in layers.iter().zip(Assembly::file_names(layers)) {
         let call = Call::of(History { layer: layer.name, call: 0, result: 0 });
-        let results = assembly.add_call(layer, &file_name, scope, &call, vec![current])?;
+        let results = assembly.add_call(layer, &file_name, scope, &call, Read::of(vec![current]))?;
         current = match results.as_slice() {
             [one] => *one,
             _ => return Err(KerasError::Config(format!("layer `{}` has several results", layer.name))),

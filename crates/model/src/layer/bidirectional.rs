@@ -75,7 +75,13 @@ impl Bidirectional {
         };
         let forward = run("forward", false)?;
         let backward = run("backward", true)?;
-        Ok(forward.with(self.merge_mode.apply(at, [forward.value, backward.value])?))
+        let mut merged = self.merge_mode.apply(at, [forward.value, backward.value])?;
+        // Keras makes both layers give 0 at padding if they give sequences.
+        if let Some(mask) = forward.mask {
+            let mask = at.mask_for(mask, 3)?;
+            merged = at.op(Binary::Multiply, &[merged, mask])?;
+        }
+        Ok(forward.with(merged))
     }
 }
 

@@ -30,9 +30,6 @@ impl Concatenate {
         };
         let axis = at.axis(self.axis, first)?;
         let joined = at.op(Concat { axis }, &values)?;
-        // Joining features of the same positions keeps what is known about the positions.
-        let same_mask = inputs.iter().all(|input| input.mask == inputs[0].mask);
-        let mask = inputs[0].mask.filter(|_| same_mask && axis >= 2);
-        Ok(Signal { value: joined, mask })
+        Ok(Signal::bare(joined))
     }
 }

@@ -30,6 +30,8 @@ pub struct Context<'a> {
     /// How many random masks the layer has made so far.
     masks: u64,
     kept: &'a mut Kept,
+    /// Which step of this call runs, and of how many: more than one where a layer runs step by step.
+    step_of: (usize, usize),
 }
 
 impl Signal {
@@ -53,7 +55,7 @@ impl<'a> Context<'a> {
         position: u64,
         kept: &'a mut Kept,
     ) -> Self {
-        Self { graph, mode, node, layer, position, masks: 0, kept }
+        Self { graph, mode, node, layer, position, masks: 0, kept, step_of: (0, 1) }
     }
 
     /// Whether the graph is for training.
@@ -163,11 +165,17 @@ impl<'a> Context<'a> {
         self.kept.logits.remove(&value);
     }
 
+    /// Says that the layer runs one step after the other, and which of how many comes now.
+    pub(super) fn begin_step(&mut self, position: usize, count: usize) {
+        self.step_of = (position, count);
+    }
+
     /// Lets a statistic follow what this call of the layer has found, as a moving average. A graph updates a value
     /// once, so the calls of a shared layer are averaged first: `m a^n + (1 - a) (x1 a^(n-1) + ... + xn)` is what `n`
     /// updates one after another give.
     pub fn follow(&mut self, statistic: ValueId, momentum: f32, found: ValueId) -> Result<(), ShapeError> {
-        let Some(calls) = self.kept.found(&self.node.name, statistic, found) else { return Ok(()) };
+        let last = self.step_of.0 + 1 == self.step_of.1;
+        let Some(calls) = self.kept.found(&self.node.name, statistic, found, last) else { return Ok(()) };
         let (&first, rest) = calls.split_first().expect("this call is one of them");
         let mut sum = first;
         for &value in rest {

@@ -1,8 +1,8 @@
 //! Vectors in the place of token ids.
 
 use super::{Context, Lowered, Signal};
+use plimsoll_graph::Init;
 use plimsoll_graph::op::{self, NotEqual};
-use plimsoll_graph::{Init, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// A row of a table for each id.
@@ -32,12 +32,7 @@ impl Embedding {
         let init = Init::Uniform(0.05);
         let table = at.parameter("embeddings", [self.input_dim, self.output_dim], init)?;
         let value = at.op(op::Embedding {}, &[table, ids.value])?;
-        let mask = self.mask_zero.then(|| mask(at, ids.value)).transpose()?;
+        let mask = self.mask_zero.then(|| at.op(NotEqual { value: 0 }, &[ids.value])).transpose()?;
         Ok(Signal { value, mask })
     }
-}
-
-fn mask(at: &mut Context<'_>, ids: ValueId) -> Result<ValueId, ShapeError> {
-    at.extents::<2>(ids)?;
-    at.op(NotEqual { value: 0 }, &[ids])
 }

@@ -61,11 +61,17 @@ impl Kept {
         name
     }
 
-    /// Notes what this call of a layer has found for a statistic; after the last call, gives what all of them have
+    /// Notes what this call of a layer has found for a statistic; after the last step of the last call, gives what all of them have
     /// found.
-    pub(super) fn found(&mut self, layer: &str, statistic: ValueId, value: ValueId) -> Option<Vec<ValueId>> {
+    pub(super) fn found(
+        &mut self,
+        layer: &str,
+        statistic: ValueId,
+        value: ValueId,
+        last_step: bool,
+    ) -> Option<Vec<ValueId>> {
         self.found.entry(statistic).or_default().push(value);
         let (all, so_far) = self.calls[layer];
-        if all == so_far { self.found.remove(&statistic) } else { None }
+        if all == so_far && last_step { self.found.remove(&statistic) } else { None }
     }
 }

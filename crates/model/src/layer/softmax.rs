@@ -1,7 +1,8 @@
 //! Softmax over any one axis.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::op;
+use plimsoll_graph::op::{self, Binary};
+use plimsoll_graph::{ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// `e^x / sum(e^x)` along an axis.
@@ -24,11 +25,25 @@ impl Softmax {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        let axis = at.axis(self.axis, x.value)?;
-        let turned = at.exchanged(x.value, axis)?;
+        let Some(mask) = x.mask else {
+            let result = self.apply(at, x.value)?;
+            at.made_from_logits(result, x.value);
+            return Ok(x.with(result));
+        };
+        let shape = at.shape(x.value).clone();
+        if at.shape(mask).broadcast(&shape).as_ref() != Some(&shape) {
+            let problem = format!("Keras does not take a mask of shape {} here", at.shape(mask));
+            return Err(at.refusal(&[x.value], problem));
+        }
+        let seen = at.masked_scores(x.value, mask)?;
+        let result = self.apply(at, seen)?;
+        Ok(x.with(at.op(Binary::Multiply, &[result, mask])?))
+    }
+
+    fn apply(&self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
+        let axis = at.axis(self.axis, x)?;
+        let turned = at.exchanged(x, axis)?;
         let turned = at.op(op::Softmax {}, &[turned])?;
-        let result = at.exchanged(turned, axis)?;
-        at.made_from_logits(result, x.value);
-        Ok(x.with(result))
+        at.exchanged(turned, axis)
     }
 }

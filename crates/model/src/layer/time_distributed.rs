@@ -1,7 +1,8 @@
 //! The same layer at every position of a sequence.
 
 use super::{Context, Layer, Lowered, Signal};
-use plimsoll_graph::Shape;
+use plimsoll_graph::op::Reduction;
+use plimsoll_graph::{Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// A layer applied to every position by itself: time becomes part of the batch.
@@ -27,12 +28,53 @@ impl TimeDistributed {
         let [batch, length, ref rest @ ..] = extents[..] else {
             return Err(at.refusal(&[x.value], "there is no axis of time".to_string()));
         };
-        let folded = Shape::new([&[at.product(&[batch, length])?], rest].concat());
-        let positions = at.reshaped(x.value, folded)?;
-        let result = self.layer.lower(at, &[Signal::bare(positions)])?.value;
+        if let Layer::BatchNormalization(norm) = &*self.layer
+            && at.is_learning()
+        {
+            return norm.step_by_step(at, x);
+        }
+        let both = at.product(&[batch, length])?;
+        let positions = at.reshaped(x.value, Shape::new([&[both], rest].concat()))?;
+        let mask = self.inner_mask(at, x, [batch, length])?;
+        let result = self.layer.lower(at, &[Signal { value: positions, mask }])?.value;
         let unfolded =
             unfolded(at.shape(result), batch, length).map_err(|problem| at.refusal(&[result], problem))?;
         Ok(x.with(at.reshaped(result, unfolded)?))
+    }
+}
+
+impl TimeDistributed {
+    /// What the layer inside sees of the mask, if it looks at masks at all: that of the position.
+    fn inner_mask(
+        &self,
+        at: &mut Context<'_>,
+        x: Signal,
+        outer: [usize; 2],
+    ) -> Result<Option<ValueId>, ShapeError> {
+        let Some(mask) = x.mask.filter(|_| takes_mask(&self.layer, at.shape(x.value).rank() - 1)) else {
+            return Ok(None);
+        };
+        match at.shape(mask).extents().to_vec()[..] {
+            [batch, length, ref rest @ ..] if [batch, length] == outer && !rest.is_empty() => {
+                at.reshaped(mask, Shape::new([&[batch * length], rest].concat())).map(Some)
+            }
+            _ => {
+                let problem = format!("a mask of shape {} for the layer inside", at.shape(mask));
+                Err(at.refusal(&[x.value], format!("{problem} is not supported (nor by Keras)")))
+            }
+        }
+    }
+}
+
+/// Whether Keras's layer takes a mask when it is called with a value of a rank.
+fn takes_mask(layer: &Layer, rank: usize) -> bool {
+    match layer {
+        Layer::Lstm(_) | Layer::Gru(_) | Layer::SimpleRnn(_) | Layer::Bidirectional(_) => true,
+        // Its moving averages need none.
+        Layer::BatchNormalization(_) => false,
+        Layer::GlobalPooling(pooling) => pooling.reduction == Reduction::Mean && rank == 3,
+        Layer::Softmax(_) | Layer::TimeDistributed(_) => true,
+        _ => false,
     }
 }
 

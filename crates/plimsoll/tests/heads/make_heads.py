@@ -92,6 +92,52 @@ def behind():
     return model
 
 
+def masks():
+    """Padding from tables and `Masking`, and what layers, merges and losses make of it; every output has layers of its own."""
+    words, others, pages = L.Input((6,), dtype="int32", name="words"), L.Input((6,), dtype="int32", name="others"), L.Input((3, 4), dtype="int32", name="pages")
+    padded = L.Input((5, 3), name="padded")
+    table = lambda ids: L.Embedding(IDS, 4, mask_zero=True)(ids)
+    tags = lambda x, name, units=3: L.Dense(units, activation="softmax", name=name)(x)
+    sparse, mse, binary = "sparse_categorical_crossentropy", "mse", "binary_crossentropy"
+    a, b, c = table(words), table(others), L.Embedding(IDS, 4)(others)
+    query, other = table(words), table(others)
+    block = L.LayerNormalization()(L.Add()([query, L.MultiHeadAttention(2, 3)(query, query)]))
+    gru = L.GRU(3, return_sequences=True)(table(words))
+    heads = {
+        "tags": (tags(L.LSTM(5, return_sequences=True)(a), "tags"), sparse),
+        "both": (tags(L.Bidirectional(L.LSTM(3, return_sequences=True))(table(words)), "both"), sparse),
+        "product": (tags(L.Multiply()([table(words), b]), "product"), sparse),
+        "sum": (L.Dense(2, name="sum")(L.Add()([table(words), c])), mse),
+        "higher": (tags(L.Maximum()([table(words), table(others), c]), "higher"), sparse),
+        "lower": (tags(L.Minimum()([table(words), table(others)]), "lower"), sparse),
+        "longer": (tags(L.Concatenate(axis=1)([table(words), c]), "longer"), sparse),
+        "wider": (tags(L.Concatenate()([table(words), table(others)]), "wider"), sparse),
+        "everywhere": (tags(L.Concatenate()([table(words), c]), "everywhere"), sparse),
+        "steps": (L.Dense(1, activation="sigmoid", name="steps")(table(others)), binary),
+        "squares": (L.Dense(3, name="squares")(gru), mse),
+        "flat": (L.Dense(2, name="flat")(L.Flatten()(L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum")(table(words)))), mse),
+        "windows": (L.Dense(2, name="windows")(L.Conv1D(3, 2)(L.Bidirectional(L.SimpleRNN(3, return_sequences=True))(table(words)))), mse),
+        "largest": (L.Dense(2, name="largest")(L.GlobalMaxPooling1D()(L.Bidirectional(L.LSTM(3, return_sequences=True), merge_mode="mul")(table(others)))), mse),
+        "last": (L.Dense(2, name="last")(L.Bidirectional(L.LSTM(3))(table(others))), mse),
+        "mean": (L.Dense(2, name="mean")(L.GlobalAveragePooling1D()(L.GRU(4, return_sequences=True, go_backwards=True)(table(words)))), mse),
+        "block": (L.Dense(2, name="block")(L.GlobalAveragePooling1D()(block)), mse),
+        "block_tags": (tags(L.Activation("tanh")(block), "block_tags"), sparse),
+        "attended": (tags(L.MultiHeadAttention(2, 3)(table(words), table(others)), "attended"), sparse),
+        "causal": (tags(L.MultiHeadAttention(1, 3)(other, other, use_causal_mask=True), "causal"), sparse),
+        "later": (tags(L.LSTM(3, return_sequences=True)(L.Dense(3)(other)), "later"), sparse),
+        "padded_tags": (tags(L.LSTM(4, return_sequences=True)(L.Masking(0.0)(padded)), "padded_tags"), sparse),
+        "dropped": (tags(L.RMSNormalization()(table(words)), "dropped"), sparse),
+        "computed": (tags(table(words) * 2.0, "computed"), sparse),
+        "normalized": (tags(L.BatchNormalization()(table(words)), "normalized"), sparse),
+        "stepwise": (L.Dense(2, name="stepwise")(L.TimeDistributed(L.BatchNormalization(momentum=0.8))(L.Dense(3)(padded))), mse),
+        "stepwise_masked": (L.Dense(2, name="stepwise_masked")(L.TimeDistributed(L.BatchNormalization())(table(words))), mse),
+        "pages_read": (L.Dense(2, name="pages_read")(L.TimeDistributed(L.LSTM(3))(L.Embedding(IDS, 4, mask_zero=True)(pages))[:, 0]), mse),
+    }
+    model = keras.Model([words, others, pages, padded], [output for output, _ in heads.values()], name="masks")
+    model.compile(keras.optimizers.SGD(0.05), {name: loss for name, (_, loss) in heads.items()})
+    return model
+
+
 LOSSES = {
     "sparse": lambda logits: keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
     "categorical": lambda logits: keras.losses.CategoricalCrossentropy(from_logits=logits),
@@ -175,6 +221,8 @@ def run(model, file, weighted, batch, random):
         shape = (batch,) + tuple(tensor.shape[1:])
         ids = tensor.dtype == "int32"
         x.append(random.integers(0, IDS, shape).astype(np.int32) if ids else random.uniform(-1, 1, shape).astype(np.float32))
+        if tensor.name == "padded":
+            x[-1][random.uniform(size=shape[:2]) < 0.4] = 0
         fields.append(field("input", tensor.name, x[-1]))
     outputs = [model.output[name] for name in sorted(model.output)] if isinstance(model.output, dict) else model.outputs
     y, weights = [], []
@@ -221,7 +269,7 @@ def main():
         folder = pathlib.Path(sys.argv[1])
         folder.mkdir(exist_ok=True)
         return make([(lambda number=number: drawn(np.random.default_rng(number), number), ["keras"]) for number in range(int(sys.argv[2]))], folder)
-    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"])], HERE)
+    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"]), (masks, ["keras"])], HERE)
 
 
 if __name__ == "__main__":

@@ -62,15 +62,18 @@ impl CpuKernel for CrossEntropyGradient {
 
 impl CpuKernel for Accuracy {
     fn run(&self, call: Call<'_>) -> Result<(), KernelError> {
-        let ([predictions, targets], [accuracy]) = (call.inputs, call.outputs) else {
+        let ([predictions, targets, mask @ ..], [accuracy]) = (call.inputs, call.outputs) else {
             unreachable!("the shape rule has checked the inputs")
         };
+        let mask = mask.first().map(Input::f32);
+        let counts = |row: usize| mask.is_none_or(|mask| mask[row] != 0.0);
         let classes = predictions.shape().last();
         let (predictions, truth) = (predictions.f32(), Truth::of("accuracy", &self.0, targets, classes)?);
         let middle = if self.0.from_logits { 0.0 } else { 0.5 };
         let rows = predictions.par_chunks(classes).with_min_len(PIECE.div_ceil(classes)).enumerate();
         // Counts are integers, so the order in which they are added does not matter.
         let right: usize = rows
+            .filter(|(row, _)| counts(*row))
             .map(|(row, p)| match truth.row(row, classes) {
                 Row::Label(label) => usize::from(first_largest(p) == Some(label)),
                 Row::Distribution(t) => {
@@ -79,11 +82,13 @@ impl CpuKernel for Accuracy {
                 Row::Answers(t) => p.iter().zip(t).filter(|(p, t)| (**p > middle) == (**t > 0.5)).count(),
             })
             .sum();
+        let rows =
+            mask.map_or(predictions.len() / classes, |mask| mask.iter().filter(|x| **x != 0.0).count());
         let asked = match self.0.targets {
-            Targets::Sparse | Targets::Categorical => predictions.len() / classes,
-            Targets::Binary => predictions.len(),
+            Targets::Sparse | Targets::Categorical => rows,
+            Targets::Binary => rows * classes,
         };
-        accuracy.f32()[0] = (right as f64 / asked as f64) as f32;
+        accuracy.f32()[0] = (right as f64 / asked.max(1) as f64) as f32;
         Ok(())
     }
 }

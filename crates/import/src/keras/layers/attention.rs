@@ -29,6 +29,7 @@ pub(super) fn build(fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, Keras
         use_bias: fields.flag("use_bias", true)?,
         output_shape,
         use_causal_mask: is_causal(call),
+        attention_mask: attention_mask(call).is_some(),
     };
     Ok(attention.into())
 }
@@ -42,13 +43,22 @@ pub(super) fn reads<'a>(call: &Call<'a>) -> Vec<History<'a>> {
             _ => None,
         }
     };
-    ["query", "value", "key"].iter().enumerate().filter_map(|(at, name)| argument(at, name)).collect()
+    let names = ["query", "value", "key"].iter().enumerate();
+    names.filter_map(|(at, name)| argument(at, name)).chain(attention_mask(call)).collect()
+}
+
+/// What says which queries see which keys, if it is given.
+fn attention_mask<'a>(call: &Call<'a>) -> Option<History<'a>> {
+    call.named.iter().find_map(|(name, argument)| match argument {
+        Argument::Tensor(history) if *name == "attention_mask" => Some(history.clone()),
+        _ => None,
+    })
 }
 
 /// Whether an argument by name is one that is understood.
 pub(super) fn takes(name: &str, constant: Option<&Value>) -> bool {
     match name {
-        "query" | "value" | "key" => constant.is_none(),
+        "query" | "value" | "key" | "attention_mask" => constant.is_none(),
         "use_causal_mask" => constant.is_some_and(Value::is_boolean),
         _ => false,
     }

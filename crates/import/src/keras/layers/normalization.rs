@@ -4,7 +4,8 @@ use crate::keras::fields::Fields;
 use crate::keras::{KerasError, initializers};
 use plimsoll_model::Layer;
 use plimsoll_model::layer::{
-    BatchNormalization, GroupNormalization, LayerNormalization, Normalization, Rescaling, UnitNormalization,
+    BatchNormalization, GroupNormalization, LayerNormalization, Normalization, Rescaling, RmsNormalization,
+    UnitNormalization,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +14,11 @@ pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
     initializers::fixed(fields, "gamma_initializer", &["ones"]);
     match fields.class() {
         "BatchNormalization" => batch(fields),
-        "LayerNormalization" | "RMSNormalization" => layer(fields),
+        "LayerNormalization" => layer(fields),
+        "RMSNormalization" => {
+            let axis = fields.integers("axis")?.unwrap_or(vec![-1]);
+            Ok(RmsNormalization { axis, epsilon: fields.number("epsilon", 1e-6)? as f32 }.into())
+        }
         "GroupNormalization" => group(fields),
         "UnitNormalization" => {
             Ok(UnitNormalization { axis: fields.integers("axis")?.unwrap_or(vec![-1]) }.into())
@@ -43,13 +48,12 @@ fn batch(fields: &Fields<'_>) -> Result<Layer, KerasError> {
 }
 
 fn layer(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    let root_mean_square = fields.class() == "RMSNormalization";
     let norm = LayerNormalization {
         axis: fields.integers("axis")?.unwrap_or(vec![-1]),
-        epsilon: fields.number("epsilon", if root_mean_square { 1e-6 } else { 1e-3 })? as f32,
+        epsilon: fields.number("epsilon", 1e-3)? as f32,
         center: fields.flag("center", true)?,
         scale: fields.flag("scale", true)?,
-        rms_scaling: fields.flag("rms_scaling", false)? || root_mean_square,
+        rms_scaling: fields.flag("rms_scaling", false)?,
     };
     Ok(norm.into())
 }

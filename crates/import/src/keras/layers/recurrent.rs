@@ -11,6 +11,7 @@ use plimsoll_model::layer::{
 use serde_json::json;
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
+    fields.only("zero_output_for_mask", &[json!(false)])?;
     Ok(match recurrent(fields)? {
         Recurrent::Lstm(layer) => layer.into(),
         Recurrent::Gru(layer) => layer.into(),
@@ -27,8 +28,6 @@ fn recurrent(fields: &Fields<'_>) -> Result<Recurrent, KerasError> {
     fields.only("time_major", &[json!(false)])?;
     // How Keras computes it, not what.
     fields.skip(&["unroll", "implementation", "use_cudnn"]);
-    // What masked positions give is read only by layers that see the mask, too.
-    fields.skip(&["zero_output_for_mask"]);
     match fields.class() {
         "LSTM" => lstm(fields).map(Recurrent::Lstm),
         "GRU" => gru(fields).map(Recurrent::Gru),
@@ -105,6 +104,8 @@ pub(super) fn bidirectional(fields: &Fields<'_>) -> Result<Layer, KerasError> {
 fn one_direction(fields: &Fields<'_>, key: &str) -> Result<Recurrent, KerasError> {
     let (_, inside) = inner(fields, key)?;
     read_common(&inside)?;
+    // Keras sets it by itself: padding gives 0 if the layer gives sequences.
+    inside.skip(&["zero_output_for_mask"]);
     let layer = recurrent(&inside)?;
     inside.finish()?;
     Ok(layer)

@@ -1,0 +1,104 @@
+//! What becomes of masks: which layers make, pass, merge and stop them. The rules are those of Keras's `compute_mask`;
+//! a layer that does not say `supports_masking` there stops them.
+
+use super::{Context, Layer, Lowered, Recurrent, Signal};
+use plimsoll_graph::op::{Binary, Concat, Fill, Unary};
+use plimsoll_graph::{Shape, ShapeError, ValueId};
+
+/// A layer's result with the mask that goes on with it.
+pub(crate) fn with_mask(layer: &Layer, at: &mut Context<'_>, inputs: &[Signal], made: Signal) -> Lowered {
+    let first = inputs.first().and_then(|input| input.mask);
+    let mask = match layer {
+        Layer::Embedding(_) | Layer::Masking(_) => made.mask,
+        Layer::Activation(_) | Layer::PRelu(_) | Layer::Relu(_) | Layer::Softmax(_) => first,
+        Layer::BatchNormalization(_) | Layer::GroupNormalization(_) | Layer::LayerNormalization(_) => first,
+        Layer::UnitNormalization(_) | Layer::Normalization(_) | Layer::Rescaling(_) => first,
+        Layer::Dropout(_) | Layer::GaussianDropout(_) | Layer::GaussianNoise(_) => first,
+        Layer::Dense(_) | Layer::TimeDistributed(_) | Layer::MultiHeadAttention(_) => first,
+        Layer::Lstm(layer) => first.filter(|_| layer.return_sequences),
+        Layer::Gru(layer) => first.filter(|_| layer.return_sequences),
+        Layer::SimpleRnn(layer) => first.filter(|_| layer.return_sequences),
+        Layer::Bidirectional(both) => first.filter(|_| match &both.layer {
+            Recurrent::Lstm(layer) => layer.return_sequences,
+            Recurrent::Gru(layer) => layer.return_sequences,
+            Recurrent::SimpleRnn(layer) => layer.return_sequences,
+        }),
+        Layer::Merge(_) => any_of(at, inputs)?,
+        Layer::Concatenate(concatenate) => joined(at, inputs, concatenate.axis)?,
+        Layer::Operation(_) if layer.gives_back() && inputs.iter().any(|input| input.value == made.value) => {
+            first
+        }
+        _ => None,
+    };
+    Ok(Signal { mask, ..made })
+}
+
+/// A position counts if it counts in any of the inputs; there is no mask if any input has none.
+fn any_of(at: &mut Context<'_>, inputs: &[Signal]) -> Result<Option<ValueId>, ShapeError> {
+    let Some(masks) = inputs.iter().map(|input| input.mask).collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    at.largest(&masks).map(Some)
+}
+
+/// Inputs without a mask count everywhere, if any has one.
+fn joined(at: &mut Context<'_>, inputs: &[Signal], axis: isize) -> Result<Option<ValueId>, ShapeError> {
+    if inputs.iter().all(|input| input.mask.is_none()) {
+        return Ok(None);
+    }
+    let axis = at.axis(axis, inputs[0].value)?;
+    let mut masks = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let (_, outer) = at.shape(input.value).extents().split_last().expect("it has this axis");
+        let outer = Shape::new(outer);
+        masks.push(match input.mask {
+            Some(mask) if *at.shape(mask) == outer => mask,
+            Some(mask) => {
+                let problem = format!("the mask has shape {}, not {outer}", at.shape(mask));
+                return Err(at.refusal(&[input.value], problem));
+            }
+            None => at.op(Fill { shape: outer, value: 1.0 }, &[])?,
+        });
+    }
+    if axis == at.shape(masks[0]).rank() {
+        return at.largest(&masks).map(Some);
+    }
+    at.op(Concat { axis }, &masks).map(Some)
+}
+
+impl Context<'_> {
+    /// The largest of several values, element by element.
+    pub(super) fn largest(&mut self, values: &[ValueId]) -> Result<ValueId, ShapeError> {
+        let (&first, rest) = values.split_first().expect("there is one");
+        let others: Vec<ValueId> = rest.iter().copied().filter(|&value| value != first).collect();
+        others.into_iter().try_fold(first, |largest, value| self.op(Binary::Maximum, &[largest, value]))
+    }
+
+    /// The smallest of several values, element by element.
+    pub(super) fn smallest(&mut self, values: &[ValueId]) -> Result<ValueId, ShapeError> {
+        let (&first, rest) = values.split_first().expect("there is one");
+        let others: Vec<ValueId> = rest.iter().copied().filter(|&value| value != first).collect();
+        others.into_iter().try_fold(first, |smallest, value| self.op(Binary::Minimum, &[smallest, value]))
+    }
+
+    /// A mask as a factor for values of a rank: with axes of extent 1 at its end.
+    pub(super) fn mask_for(&mut self, mask: ValueId, rank: usize) -> Result<ValueId, ShapeError> {
+        let mut extents = self.shape(mask).extents().to_vec();
+        extents.resize(rank.max(extents.len()), 1);
+        self.reshaped(mask, Shape::new(extents))
+    }
+
+    /// Scores with -1e9 in the place of those that do not count.
+    pub(super) fn masked_scores(&mut self, scores: ValueId, mask: ValueId) -> Result<ValueId, ShapeError> {
+        let kept = self.op(Binary::Multiply, &[scores, mask])?;
+        let without = self.op(Unary::AddScalar(-1.0), &[mask])?;
+        let penalty = self.op(Unary::MultiplyScalar(1e9), &[without])?;
+        self.op(Binary::Add, &[kept, penalty])
+    }
+
+    /// `1 - mask`
+    pub(super) fn opposite(&mut self, mask: ValueId) -> Result<ValueId, ShapeError> {
+        let turned = self.op(Unary::Negate, &[mask])?;
+        self.op(Unary::AddScalar(1.0), &[turned])
+    }
+}
