@@ -151,7 +151,13 @@ fn cross_entropy() {
     for shape in [&[4][..], &[3, 1], &[5, 3], &[2, 3, 7]] {
         for (op, inputs) in cross_entropies(shape) {
             Case::new(op, inputs.clone()).constant(1).check();
-            Case::new(Accuracy(op), inputs).check_kernel();
+            Case::new(Accuracy(op), inputs.clone()).check_kernel();
+            let [predictions, targets] = inputs;
+            let rows: Vec<f64> = (0..predictions.shape().elements() / predictions.shape().last())
+                .map(|row| f64::from(u8::from(row % 3 != 1)))
+                .collect();
+            let mask = Tensor::f32(&shape[..shape.len() - 1], rows);
+            Case::new(Accuracy(op), [predictions, targets, mask]).check_kernel();
         }
     }
 }
