@@ -1,7 +1,7 @@
 //! In which order Keras runs the layers of a model, as far as masks depend on it.
 //!
-//! Keras keeps a mask with its tensor, and `MultiHeadAttention` takes it away from the tensors it reads: layers that run
-//! later do not see it any more. Layers run by their depth, the longest way to an output, deepest first.
+//! Keras keeps a mask with its tensor, and `MultiHeadAttention` takes it away from the tensors it reads: layers that
+//! run later do not see it any more. Layers run by their depth, the longest way to an output, deepest first.
 
 use crate::layer::Layer;
 use crate::{Mode, Model, NodeRef};

@@ -25,8 +25,8 @@ impl RightOnes {
         Self { op, slot, labels, targets, right: 0, looked_at: 0 }
     }
 
-    /// Compares the predictions for one sample, `classes` in a row, with the truth; rows that a mask says are padding are
-    /// left out.
+    /// Compares the predictions for one sample, `classes` in a row, with the truth; rows that a mask says are padding
+    /// are left out.
     pub(crate) fn look_at(
         &mut self,
         predictions: &[f32],

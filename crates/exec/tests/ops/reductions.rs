@@ -156,7 +156,7 @@ fn cross_entropy() {
             let rows: Vec<f64> = (0..predictions.shape().elements() / predictions.shape().last())
                 .map(|row| f64::from(u8::from(row % 3 != 1)))
                 .collect();
-            let mask = Tensor::f32(&shape[..shape.len() - 1], rows);
+            let mask = Tensor::f32(shape[..shape.len() - 1].to_vec(), rows);
             Case::new(Accuracy(op), [predictions, targets, mask]).check_kernel();
         }
     }

@@ -34,9 +34,9 @@ pub struct CrossEntropy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossEntropyGradient(pub CrossEntropy);
 
-/// `(predictions [...,classes], targets, mask [...]?) -> f32[]`, the share of rows whose largest prediction is the right one (the
-/// first, if several are equal); for binary targets the share of elements on the right side of 0.5 (of 0 for logits).
-/// Rows whose mask is 0 are left out; without any row the share is 0.
+/// `(predictions [...,classes], targets, mask [...]?) -> f32[]`, the share of rows whose largest prediction is the
+/// right one (the first, if several are equal); for binary targets the share of elements on the right side of 0.5 (of 0
+/// for logits). Rows whose mask is 0 are left out; without any row the share is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accuracy(pub CrossEntropy);
 

@@ -61,8 +61,8 @@ impl Kept {
         name
     }
 
-    /// Notes what this call of a layer has found for a statistic; after the last step of the last call, gives what all of them have
-    /// found.
+    /// Notes what this call of a layer has found for a statistic; after the last step of the last call, gives what all
+    /// of them have found.
     pub(super) fn found(
         &mut self,
         layer: &str,

@@ -138,8 +138,8 @@ impl MultiHeadAttention {
         at.op(BiasAdd {}, &[y, bias])
     }
 
-    /// The same as the attention op, but with the matrix of scores in the open, where dropout and masks of all kinds can
-    /// reach it.
+    /// The same as the attention op, but with the matrix of scores in the open, where dropout and masks of all kinds
+    /// can reach it.
     fn attend_in_the_open(
         &self,
         at: &mut Context<'_>,
