@@ -13,7 +13,7 @@ pub struct Foreign {
     /// Predict what another framework would need: tensorflow
     #[arg(long = "as", value_name = "FRAMEWORK", value_enum)]
     pub framework: Option<Framework>,
-    /// graph: a tf.function; eager: without one; keras: model.fit [default: graph]
+    /// keras: model.fit; graph: a tf.function of your own; eager: without one [default: keras]
     #[arg(long, value_name = "MODE", value_parser = mode)]
     pub mode: Option<Mode>,
     /// float32, mixed_float16 or mixed_bfloat16 [default: as the model's file says, or float32]
@@ -66,7 +66,7 @@ impl Foreign {
     pub fn request(&self, step: &Step) -> PredictRequest {
         PredictRequest {
             job: step.request(),
-            mode: self.mode.unwrap_or(Mode::Graph),
+            mode: self.mode.unwrap_or(Mode::Keras),
             precision: self.precision,
             accumulate: self.accumulate.unwrap_or(1),
             device: self.device(),

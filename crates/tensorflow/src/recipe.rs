@@ -161,6 +161,10 @@ pub struct RecipeFile {
     pub recipe: Recipe,
     /// What that takes.
     pub needs: Needs,
+    /// Whether loss and optimizer are those that the model's file was compiled with, so that a script takes them from
+    /// there with all their settings.
+    #[serde(default)]
+    pub as_compiled: bool,
 }
 
 /// Why a recipe on disk cannot be used.
@@ -179,7 +183,7 @@ impl RecipeFile {
     /// A recipe for a budget; `model` is how it was named.
     pub fn new(model: &str, budget: Bytes, recipe: Recipe, needs: Needs) -> Self {
         let (framework, model) = (FRAMEWORK.to_string(), model.to_string());
-        Self { format: FORMAT, framework, model, budget, recipe, needs }
+        Self { format: FORMAT, framework, model, budget, recipe, needs, as_compiled: false }
     }
 
     /// Whether a file looks like a recipe rather than a plan of Plimsoll's own.

@@ -280,22 +280,74 @@ fn vocabulary(model: &Model) -> usize {
 fn training(file: &RecipeFile) -> String {
     let setup = &file.recipe.setup;
     let loss = loss(setup.loss);
+    let (more, start) = match setup.mode {
+        Mode::Keras if file.as_compiled => (", **more", compiled(file)),
+        Mode::Keras => (", **more", optimizer(file)),
+        Mode::Graph | Mode::Eager if file.as_compiled => ("", compiled_optimizer(file)),
+        Mode::Graph | Mode::Eager => ("", optimizer(file)),
+    };
     let head = format!(
-        "\ndef train(model, dataset, steps):\n    \"\"\"Trains a model like the one above on batches of {}.\"\"\"\n{}\n",
+        "\ndef train(model, dataset, steps{more}):\n    \"\"\"Trains a model like the one above on batches of {}.\"\"\"\n{}\n",
         file.recipe.rows(),
-        indented(&optimizer(file))
+        indented(&start)
     );
     let body = match setup.mode {
+        Mode::Keras if file.as_compiled => String::new(),
         Mode::Keras => format!(
             "    # Compiling with XLA would plan memory in another way than was predicted.\n    \
-             model.compile(optimizer=optimizer, loss={loss}, jit_compile=False)\n    \
-             model.fit(dataset, steps_per_epoch=steps, epochs=1)"
+             model.compile(optimizer=optimizer, loss={loss}, jit_compile=False)\n"
         ),
         Mode::Graph | Mode::Eager => indented(&custom_loop(setup.mode, setup.precision, &loss)),
     };
+    let fit = match setup.mode {
+        Mode::Keras => {
+            "    # Callbacks, validation data and the like go in here; what they hold counts, too.\n    \
+             model.fit(dataset, steps_per_epoch=steps, epochs=1, **more)"
+        }
+        Mode::Graph | Mode::Eager => "",
+    };
+    let body = format!("{body}{fit}");
     let main = "if __name__ == \"__main__\":\n    model = make_model()\n    \
-                train(model, batches(model.output_shape[1:]), int(os.environ.get(\"STEPS\", \"100\")))";
+                train(model, batches(model.output_shape[1:]), int(os.environ.get(\"STEPS\", \"100\")))\n    \
+                if \"SAVE\" in os.environ:\n        model.save(os.environ[\"SAVE\"])";
     format!("{head}{body}\n\n\n{main}")
+}
+
+/// Compiles a model again as its file says, but for what the recipe changes.
+fn compiled(file: &RecipeFile) -> String {
+    let accumulate = match file.recipe.setup.accumulate {
+        0 | 1 => String::new(),
+        parts => format!(
+            "# {parts} steps of {} samples make one update of {}: activations of a part only, the mean gradient of all.\n\
+             compiled[\"optimizer\"][\"config\"][\"gradient_accumulation_steps\"] = {parts}\n",
+            file.recipe.rows(),
+            file.recipe.batch
+        ),
+    };
+    format!(
+        "# As the file was compiled: its losses and metrics, its optimizer with learning rate, decay and schedule.\n\
+         compiled = model.get_compile_config()\n{accumulate}\
+         # Compiling with XLA would plan memory in another way than was predicted.\n\
+         compiled[\"jit_compile\"] = False\n\
+         model.compile_from_config(compiled)"
+    )
+}
+
+/// The optimizer that a file was compiled with, for a loop of one's own.
+fn compiled_optimizer(file: &RecipeFile) -> String {
+    let accumulate = match file.recipe.setup.accumulate {
+        0 | 1 => String::new(),
+        parts => format!("settings[\"config\"][\"gradient_accumulation_steps\"] = {parts}\n"),
+    };
+    let scaled = match file.recipe.setup.precision {
+        Precision::MixedFloat16 => "\noptimizer = keras.optimizers.LossScaleOptimizer(optimizer)",
+        _ => "",
+    };
+    format!(
+        "# As the file was compiled, with its learning rate, decay and schedule.\n\
+         settings = model.get_compile_config()[\"optimizer\"]\n{accumulate}\
+         optimizer = keras.optimizers.deserialize(settings){scaled}"
+    )
 }
 
 fn custom_loop(mode: Mode, precision: Precision, loss: &str) -> String {
@@ -312,7 +364,8 @@ fn custom_loop(mode: Mode, precision: Precision, loss: &str) -> String {
     };
     format!(
         "loss_function = {loss}\noptimizer.build(model.trainable_variables)\n\n\
-         {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n\
+         {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n        \
+         for penalty in model.losses:  # of regularizers\n            loss += penalty\n\
          {scale}    gradients = tape.gradient({minimized}, model.trainable_variables)\n    \
          optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n    return loss\n\n\
          for number, (x, y) in enumerate(dataset.take(steps), 1):\n    print(f\"step {{number}} loss {{float(step(x, y)):.4f}}\")"

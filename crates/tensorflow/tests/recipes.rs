@@ -281,3 +281,24 @@ fn a_normalization_that_is_called_twice_is_predicted() {
     let image = 16 * 8 * 8 * 4 * 4;
     assert!(predict(&graph, &Setup::default()).live_peak().0 > 3 * image);
 }
+
+#[test]
+fn scripts_take_what_files_were_compiled_with() {
+    let model = zoo::find("mlp@64").unwrap();
+    for mode in Mode::ALL {
+        let setup = Setup { mode, accumulate: 4, ..Setup::default() };
+        let recipe = Recipe { setup, ..written(32) };
+        let compiled =
+            RecipeFile { model: "my.keras".to_string(), as_compiled: true, ..file("mlp@64", recipe) };
+        let text = script(&compiled, &model).unwrap();
+        assert!(
+            text.contains("load_model(\"my.keras\")\n") && text.contains("get_compile_config()"),
+            "{text}"
+        );
+        assert!(
+            text.contains("[\"gradient_accumulation_steps\"] = 4") && !text.contains("learning_rate="),
+            "{text}"
+        );
+        reads_as_python("my.keras", &text);
+    }
+}

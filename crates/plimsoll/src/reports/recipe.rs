@@ -116,6 +116,7 @@ impl RecipeRequest {
     pub fn run(&self) -> Result<RecipeReport, RequestError> {
         let opened = self.step.job.open()?;
         let (written, notes) = (self.step.recipe(&opened)?, self.step.notes(&opened));
+        let as_compiled = self.is_as_compiled(&opened);
         let OpenedJob { job, .. } = opened;
         let budget = self.step.memory.unwrap_or(Bytes(u64::MAX));
         let found = match self.goal {
@@ -123,15 +124,30 @@ impl RecipeRequest {
             RecipeGoal::LargestBatch => largest_batch(&job.model, &written, budget),
         };
         let found = found.map_err(JobError::from)?;
-        let plan = self.write(&found, budget)?;
+        let plan = self.write(&found, budget, as_compiled)?;
         Ok(RecipeReport { notes, plan, ..RecipeReport::of(&found, budget, &job) })
     }
 
-    fn write(&self, found: &Search, budget: Bytes) -> Result<Option<PathBuf>, RequestError> {
+    /// Whether loss and optimizer are those of the model's file.
+    fn is_as_compiled(&self, opened: &OpenedJob) -> bool {
+        let compiled = opened.keras.as_ref().map(|keras| &keras.compiled);
+        let is_whole = compiled.is_some_and(|one| one.optimizer.is_some() && one.loss.is_some());
+        is_whole && self.step.job.optimizer.is_none() && self.step.job.loss.is_none()
+    }
+
+    fn write(
+        &self,
+        found: &Search,
+        budget: Bytes,
+        as_compiled: bool,
+    ) -> Result<Option<PathBuf>, RequestError> {
         let Some((trial, needs)) = found.recipe() else { return Ok(None) };
         let model = &self.step.job.model;
         let path = self.output.clone().unwrap_or_else(|| usual_path(model));
         let file = RecipeFile::new(&relative_to(model, &path), budget, trial.recipe, needs.clone());
+        // A lever may have changed the optimizer; what it is changed to has its own settings.
+        let same = trial.recipe.setup.optimizer == found.trials[0].recipe.setup.optimizer;
+        let file = RecipeFile { as_compiled: as_compiled && same, ..file };
         let text = serde_json::to_string_pretty(&file).expect("a recipe is plain data");
         whole_file::write(&path, |file| file.write_all(text.as_bytes()))
             .map_err(|error| RequestError::Unwritable { path: path.clone(), error })?;

@@ -19,7 +19,8 @@ pub(super) fn model(file: &RecipeFile, model: &Model) -> Result<String, ScriptEr
     let path = without_size(&file.model);
     let quoted = quoting::literal(path);
     if [".keras", ".h5", ".hdf5"].iter().any(|end| path.ends_with(end)) {
-        return Ok(format!("model = keras.models.load_model({quoted}, compile=False)"));
+        let compile = if file.as_compiled { "" } else { ", compile=False" };
+        return Ok(format!("model = keras.models.load_model({quoted}{compile})"));
     }
     if path.ends_with(".json") {
         return Ok(format!(
