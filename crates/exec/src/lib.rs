@@ -5,6 +5,7 @@
 mod backend;
 mod bound;
 mod cpu;
+mod digits;
 pub mod eager;
 mod executor;
 pub mod kernels;

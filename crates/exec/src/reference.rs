@@ -11,6 +11,7 @@ mod batch_norm;
 mod bias_add;
 mod binary;
 mod broadcast;
+mod bucket;
 mod cast;
 mod concat;
 mod constant;
@@ -27,9 +28,11 @@ mod lstm;
 mod matmul;
 mod moving_average;
 mod not_equal;
+mod one_hot;
 mod pad;
 mod pool2d;
 mod random_normal;
+mod random_uniform;
 mod reduce;
 mod reshape;
 mod resize2d;
@@ -43,6 +46,7 @@ mod transposed_conv2d;
 mod unary;
 mod update;
 mod upsample2d;
+mod warp;
 
 pub use tensor::Tensor;
 

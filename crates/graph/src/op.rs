@@ -12,6 +12,7 @@ mod batch_norm;
 mod bias_add;
 mod binary;
 mod broadcast;
+mod bucket;
 mod cast;
 mod concat;
 mod constant;
@@ -29,9 +30,11 @@ mod lstm;
 mod matmul;
 mod moving_average;
 mod not_equal;
+mod one_hot;
 mod pad;
 mod pool2d;
 mod random_normal;
+mod random_uniform;
 mod reduce;
 mod reshape;
 mod resize2d;
@@ -45,6 +48,7 @@ mod transposed_conv2d;
 mod unary;
 mod update;
 mod upsample2d;
+mod warp;
 
 pub use all_finite::AllFinite;
 pub use arg_sort::ArgSort;
@@ -53,6 +57,7 @@ pub use batch_norm::{BatchNorm, BatchNormGradient, BatchNormInference};
 pub use bias_add::BiasAdd;
 pub use binary::Binary;
 pub use broadcast::Broadcast;
+pub use bucket::{Bucket, Hash, Otherwise};
 pub use cast::Cast;
 pub use concat::Concat;
 pub use constant::Constant;
@@ -69,9 +74,11 @@ pub use lstm::{Lstm, LstmGradient};
 pub use matmul::MatMul;
 pub use moving_average::MovingAverage;
 pub use not_equal::NotEqual;
+pub use one_hot::OneHot;
 pub use pad::Pad;
 pub use pool2d::{AveragePool2dGradient, MaxPool2dGradient, Pool, Pool2d};
 pub use random_normal::RandomNormal;
+pub use random_uniform::RandomUniform;
 pub use reduce::{Reduce, ReduceMaxGradient, Reduction};
 pub use reshape::Reshape;
 pub use resize2d::{Resize2d, Resize2dGradient};
@@ -85,6 +92,7 @@ pub use transposed_conv2d::TransposedConv2d;
 pub use unary::{Saved, Unary, UnaryGradient};
 pub use update::Update;
 pub use upsample2d::{Interpolation, Upsample2d, Upsample2dGradient};
+pub use warp::{Outside, Warp};
 
 use crate::samples::Placed;
 use crate::{LayerId, Role, ShapeError, Site, TensorType, ValueId};
@@ -236,6 +244,7 @@ op_kinds! {
     Upsample2dGradient = "upsample2d_gradient",
     Resize2d = "resize2d",
     Resize2dGradient = "resize2d_gradient",
+    Warp = "warp",
     Attention = "attention",
     AttentionGradient = "attention_gradient",
     Lstm = "lstm",
@@ -244,12 +253,15 @@ op_kinds! {
     GruGradient = "gru_gradient",
     Cast = "cast",
     NotEqual = "not_equal",
+    Bucket = "bucket",
+    OneHot = "one_hot",
     CrossEntropy = "cross_entropy",
     CrossEntropyGradient = "cross_entropy_gradient",
     Accuracy = "accuracy",
     Fill = "fill",
     Constant = "constant",
     RandomNormal = "random_normal",
+    RandomUniform = "random_uniform",
     AllFinite = "all_finite",
     Update = "update",
 }
@@ -267,7 +279,7 @@ impl OpKind {
     /// Whether random numbers are drawn: by the position of an element, so that parts of a batch draw others than the
     /// whole.
     pub fn draws(&self) -> bool {
-        matches!(self, Self::Dropout(_) | Self::RandomNormal(_))
+        matches!(self, Self::Dropout(_) | Self::RandomNormal(_) | Self::RandomUniform(_))
     }
 
     /// Whether it is the same op for another number of samples, which only shapes may depend on.
@@ -278,6 +290,7 @@ impl OpKind {
             (Self::RandomNormal(one), Self::RandomNormal(two)) => {
                 (one.deviation, one.seed) == (two.deviation, two.seed)
             }
+            (Self::RandomUniform(one), Self::RandomUniform(two)) => one.seed == two.seed,
             (Self::Slice(one), Self::Slice(two)) => one.start == two.start,
             (one, two) => one == two,
         }

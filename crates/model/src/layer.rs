@@ -4,28 +4,42 @@
 //! Parameters are called as Keras calls them, `<layer>/kernel` and so on.
 
 mod activation;
+mod adaptive_pooling;
+mod alpha_dropout;
+mod augmentation;
+mod auto_contrast;
 mod batch_normalization;
+mod beside;
 mod bidirectional;
+mod category_encoding;
+mod channels_first;
 mod concatenate;
 mod context;
 mod conv1d;
 mod conv2d;
 mod conv2d_transpose;
+mod conv3d;
+mod conv_lstm;
+mod conv_transpose;
 mod cropping1d;
 mod cropping2d;
 mod custom_scale_layer;
 mod dense;
 mod depthwise_conv1d;
 mod depthwise_conv2d;
+mod discretization;
 mod dot;
 mod dropout;
 mod einsum_dense;
 mod embedding;
 mod flatten;
+mod fold;
 mod gaussian_noise;
 mod global_pooling;
 mod group_normalization;
 mod gru;
+mod hashing;
+mod integer_lookup;
 mod kept;
 mod layer_normalization;
 mod layer_scale;
@@ -41,6 +55,7 @@ mod permute;
 mod pooling1d;
 mod pooling2d;
 mod prelu;
+mod recurrent;
 mod relu;
 mod repeat_vector;
 mod rescaling;
@@ -51,38 +66,55 @@ mod separable_conv1d;
 mod separable_conv2d;
 mod simple_rnn;
 mod softmax;
+mod stacked_rnn;
+mod stepwise;
 mod stochastic_depth;
 mod time_distributed;
 mod unit_normalization;
-mod unrolled;
 mod up_sampling1d;
 mod up_sampling2d;
+mod volume;
+mod volumes;
 mod zero_padding1d;
 mod zero_padding2d;
 
 pub use activation::Activation;
+pub use adaptive_pooling::AdaptivePooling;
+pub use alpha_dropout::AlphaDropout;
+pub use augmentation::{Augmentation, Interval, View};
+pub use auto_contrast::AutoContrast;
 pub use batch_normalization::BatchNormalization;
-pub use bidirectional::{Bidirectional, MergeMode, Recurrent};
+pub use beside::Beside;
+pub use bidirectional::{Bidirectional, MergeMode};
+pub use category_encoding::{CategoryEncoding, Encoding};
+pub use channels_first::ChannelsFirst;
 pub use concatenate::Concatenate;
 pub use context::{Context, Signal};
+pub use conv_lstm::ConvLstm;
+pub use conv_transpose::{Conv1dTranspose, Conv3dTranspose};
 pub use conv1d::{Conv1d, TimePadding};
 pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
+pub use conv3d::Conv3d;
 pub use cropping1d::Cropping1d;
 pub use cropping2d::Cropping2d;
 pub use custom_scale_layer::CustomScaleLayer;
 pub use dense::Dense;
 pub use depthwise_conv1d::DepthwiseConv1d;
 pub use depthwise_conv2d::DepthwiseConv2d;
+pub use discretization::Discretization;
 pub use dot::Dot;
 pub use dropout::Dropout;
 pub use einsum_dense::EinsumDense;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
+pub use fold::{Fold, Unfold};
 pub use gaussian_noise::{GaussianDropout, GaussianNoise};
 pub use global_pooling::GlobalPooling;
 pub use group_normalization::GroupNormalization;
 pub use gru::Gru;
+pub use hashing::Hashing;
+pub use integer_lookup::IntegerLookup;
 pub use kept::Kept;
 pub use layer_normalization::LayerNormalization;
 pub use layer_scale::LayerScale;
@@ -98,21 +130,24 @@ pub use permute::Permute;
 pub use pooling1d::Pooling1d;
 pub use pooling2d::Pooling2d;
 pub use prelu::PRelu;
+pub use recurrent::Recurrent;
 pub use relu::Relu;
 pub use repeat_vector::RepeatVector;
 pub use rescaling::Rescaling;
 pub use reshape::Reshape;
-pub use resizing::Resizing;
+pub use resizing::{Aspect, CenterCrop, Resizing};
 pub use rms_normalization::RmsNormalization;
 pub use separable_conv1d::SeparableConv1d;
 pub use separable_conv2d::SeparableConv2d;
 pub use simple_rnn::SimpleRnn;
 pub use softmax::Softmax;
+pub use stacked_rnn::StackedRnn;
 pub use stochastic_depth::StochasticDepth;
 pub use time_distributed::TimeDistributed;
 pub use unit_normalization::UnitNormalization;
 pub use up_sampling1d::UpSampling1d;
 pub use up_sampling2d::UpSampling2d;
+pub use volumes::{Cropping3d, Pooling3d, UpSampling3d, ZeroPadding3d};
 pub use zero_padding1d::ZeroPadding1d;
 pub use zero_padding2d::ZeroPadding2d;
 
@@ -162,9 +197,8 @@ impl Layer {
     /// Whether Keras's layer gives back its very input where there is nothing to do, rather than an equal tensor.
     pub(crate) fn gives_back(&self) -> bool {
         match self {
-            Self::Activation(_) | Self::Dropout(_) | Self::GaussianDropout(_) | Self::GaussianNoise(_) => {
-                true
-            }
+            Self::Activation(_) | Self::Dropout(_) | Self::GaussianDropout(_) => true,
+            Self::AlphaDropout(_) | Self::GaussianNoise(_) => true,
             Self::Operation(operation) => matches!(operation.function, Function::Cast { .. }),
             _ => false,
         }
@@ -187,28 +221,45 @@ impl Layer {
 
 layers! {
     Activation,
+    AdaptivePooling,
+    AlphaDropout,
+    Augmentation,
+    AutoContrast,
     BatchNormalization,
+    Beside,
     Bidirectional,
+    CategoryEncoding,
+    CenterCrop,
+    ChannelsFirst,
     Concatenate,
     Conv1d,
+    Conv1dTranspose,
     Conv2d,
     Conv2dTranspose,
+    Conv3d,
+    Conv3dTranspose,
+    ConvLstm,
     Cropping1d,
     Cropping2d,
+    Cropping3d,
     CustomScaleLayer,
     Dense,
     DepthwiseConv1d,
     DepthwiseConv2d,
+    Discretization,
     Dot,
     Dropout,
     EinsumDense,
     Embedding,
     Flatten,
+    Fold,
     GaussianDropout,
     GaussianNoise,
     GlobalPooling,
     GroupNormalization,
     Gru,
+    Hashing,
+    IntegerLookup,
     LayerNormalization,
     LayerScale,
     Lstm,
@@ -222,6 +273,7 @@ layers! {
     Permute,
     Pooling1d,
     Pooling2d,
+    Pooling3d,
     Relu,
     RepeatVector,
     Rescaling,
@@ -232,11 +284,15 @@ layers! {
     SeparableConv2d,
     SimpleRnn,
     Softmax,
+    StackedRnn,
     StochasticDepth,
     TimeDistributed,
+    Unfold,
     UnitNormalization,
     UpSampling1d,
     UpSampling2d,
+    UpSampling3d,
     ZeroPadding1d,
     ZeroPadding2d,
+    ZeroPadding3d,
 }

@@ -180,12 +180,7 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (SimpleRnn::new(4).into(), &[5000, 3], 1, "at most 4096 positions"),
         (TimeDistributed::new(Dense::new(4)).into(), &[4], 1, "no axis of features"),
         (Dot { axes: [0, 1], normalize: false }.into(), &[4], 2, "over the batch"),
-        (
-            Resizing { height: 0, width: 3, interpolation: Interpolation::Nearest }.into(),
-            &[6, 8, 3],
-            1,
-            "no elements",
-        ),
+        (Resizing::new(0, 3, Interpolation::Nearest).into(), &[6, 8, 3], 1, "no elements"),
         (GaussianDropout { rate: 1.0 }.into(), &[4], 1, "not in [0, 1)"),
         (backwards.into(), &[7, 3], 1, "must not run backwards"),
         (einsum("ab,cd->ad").into(), &[4], 1, "not understood"),

@@ -10,7 +10,7 @@ use crate::{
     Allowed, Bytes, DeviceRequest, EagerOptions, JobRequest, Lever, Note, OnShortage, PlanFile, Prepared,
     RequestError, Run, fit, imported, specification,
 };
-use plimsoll_graph::{Op, OpKind};
+use plimsoll_graph::Op;
 use plimsoll_import::keras::Keras;
 use plimsoll_memory::{
     ALLOCATOR_NAMES, AllocatorOptions, BfcOptions, Device, Growth, HostMemory, TorchOptions, by_name,
@@ -315,7 +315,7 @@ struct OpenedStep {
 /// That and how a batch is cut.
 fn micro_batches(prepared: &Prepared) -> Option<Note> {
     let count = prepared.job.micro_batches;
-    let draws = |op: &Op| matches!(op.kind, OpKind::Dropout(_) | OpKind::RandomNormal(_));
+    let draws = |op: &Op| op.kind.draws();
     let random = prepared.training.graph.ops().iter().any(draws);
     (count > 1).then(|| Note::MicroBatches { count, rows: prepared.parts[0].rows, random })
 }

@@ -74,7 +74,14 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
         OpKind::Upsample2d(Upsample2d { interpolation: Interpolation::Nearest, .. }) => {
             layout::moved(at, op, "ResizeNearestNeighbor", "ResizeNearestNeighborGrad")
         }
-        OpKind::Upsample2d(Upsample2d { interpolation: Interpolation::Bilinear, .. })
+        OpKind::Upsample2d(Upsample2d {
+            interpolation:
+                Interpolation::Bilinear
+                | Interpolation::Bicubic
+                | Interpolation::Lanczos3
+                | Interpolation::Lanczos5,
+            ..
+        })
         | OpKind::Resize2d(_) => layout::resized(at, op),
         OpKind::Embedding(_) => layout::embedding(at, op),
         OpKind::EmbeddingGradient(_) => layout::sums_by_ids(at, op),
@@ -86,6 +93,10 @@ pub fn forward(at: &mut Lowering<'_>, op: &Op) -> Backward {
             layout::constant(at, op)
         }
         OpKind::ArgSort(_) | OpKind::Constant(_) => layout::constant(at, op),
+        // No evidence for these: each takes its result.
+        OpKind::Bucket(_) | OpKind::OneHot(_) | OpKind::RandomUniform(_) | OpKind::Warp(_) => {
+            layout::constant(at, op)
+        }
         // A forward graph has none of these.
         OpKind::Conv2dFilterGradient(_)
         | OpKind::DepthwiseConv2dInputGradient(_)

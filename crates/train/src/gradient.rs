@@ -242,6 +242,9 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::LstmGradient(_)
         | OpKind::GruGradient(_)
         | OpKind::NotEqual(_)
+        | OpKind::Bucket(_)
+        | OpKind::OneHot(_)
+        | OpKind::Warp(_)
         | OpKind::CrossEntropyGradient(_)
         | OpKind::Accuracy(_)
         | OpKind::ArgSort(_)
@@ -249,6 +252,7 @@ fn rule(kind: &OpKind, at: &mut Backward<'_>) -> Result<Vec<Option<ValueId>>, Tr
         | OpKind::Fill(_)
         | OpKind::Constant(_)
         | OpKind::RandomNormal(_)
+        | OpKind::RandomUniform(_)
         | OpKind::AllFinite(_)
         | OpKind::Update(_) => return Err(TrainError::NotDifferentiable { op: kind.name() }),
     };

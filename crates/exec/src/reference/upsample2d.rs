@@ -54,5 +54,8 @@ fn sources(interpolation: Interpolation, output: usize, factor: usize, extent: u
             let share = position - position.floor();
             [(inside(position.floor()), 1.0 - share), (inside(position.floor() + 1.0), share)]
         }
+        Interpolation::Bicubic | Interpolation::Lanczos3 | Interpolation::Lanczos5 => {
+            unreachable!("the shape rule has refused it")
+        }
     }
 }

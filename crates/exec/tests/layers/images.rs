@@ -69,10 +69,6 @@ pub const CASES: &[Case] = &[
     ("up_sampling2d_bilinear", |net, x| {
         net.push(UpSampling2d { size: [2, 3], interpolation: Interpolation::Bilinear }, x)
     }),
-    ("resizing_bilinear", |net, x| {
-        net.push(Resizing { height: 3, width: 5, interpolation: Interpolation::Bilinear }, x)
-    }),
-    ("resizing_nearest", |net, x| {
-        net.push(Resizing { height: 3, width: 5, interpolation: Interpolation::Nearest }, x)
-    }),
+    ("resizing_bilinear", |net, x| net.push(Resizing::new(3, 5, Interpolation::Bilinear), x)),
+    ("resizing_nearest", |net, x| net.push(Resizing::new(3, 5, Interpolation::Nearest), x)),
 ];

@@ -18,7 +18,7 @@ fn simple() -> SimpleRnn {
 }
 
 fn both(layer: Recurrent, merge_mode: MergeMode) -> Bidirectional {
-    Bidirectional { layer, merge_mode }
+    Bidirectional { layer, backward: None, merge_mode }
 }
 
 pub const CASES: &[Case] = &[

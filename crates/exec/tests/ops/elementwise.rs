@@ -4,7 +4,8 @@ use crate::check::{Case, random, random_ids, random_in};
 use plimsoll_exec::reference::{self, Tensor};
 use plimsoll_graph::Shape;
 use plimsoll_graph::op::{
-    BiasAdd, Binary, Constant, Dropout, Fill, NotEqual, RandomNormal, Select, Unary, UnaryGradient,
+    BiasAdd, Binary, Bucket, Constant, Dropout, Fill, Hash, NotEqual, OneHot, Otherwise, RandomNormal,
+    RandomUniform, Select, Unary, UnaryGradient,
 };
 
 #[test]
@@ -261,4 +262,49 @@ fn random_normal() {
     assert!(mean(numbers(1.0)).abs() < 0.01);
     assert!((mean(numbers(1.0).iter().map(|x| x * x).collect()) - 0.25).abs() < 0.01);
     assert_ne!(numbers(1.0), numbers(2.0));
+}
+
+#[test]
+fn random_uniform() {
+    for (shape, step) in [(&[][..], 1.0), (&[5, 7], 2.0), (&[40_001], 3.0)] {
+        let op = RandomUniform { shape: Shape::new(shape), seed: 7 };
+        Case::new(op, [Tensor::i32([], [step])]).check_kernel();
+    }
+    let op = RandomUniform { shape: [40_000].into(), seed: 7 };
+    let numbers = |step: f64| reference::run(&op.clone().into(), &[&Tensor::i32([], [step])]).remove(0).data;
+    let share = |below: f64| numbers(1.0).iter().filter(|x| **x < below).count();
+    assert!((9_700..10_300).contains(&share(0.25)) && (29_700..30_300).contains(&share(0.75)));
+    assert_eq!((share(0.0), share(1.0)), (0, 40_000));
+    assert_ne!(numbers(1.0), numbers(2.0));
+}
+
+#[test]
+fn one_hot() {
+    for shape in [vec![], vec![3, 4], vec![20_000]] {
+        Case::new(OneHot { depth: 5 }, [random_ids(&shape, 1, 7)]).check_kernel();
+    }
+    Case::new(OneHot { depth: 1 }, [Tensor::i32([3], [-1.0, 0.0, 1.0])]).check_kernel();
+}
+
+#[test]
+fn bucket() {
+    let boundaries = Bucket::Boundaries(vec![-0.5, 0.0, 0.0, 0.75]);
+    Case::new(boundaries.clone(), [random(&[3, 40], 1)]).check_kernel();
+    Case::new(boundaries, [Tensor::f32([4], [-0.5, 0.0, 0.75, 9.0])]).check_kernel();
+    let hash = |key| Hash { count: 11, key };
+    let others = [
+        Otherwise::Fixed(-1),
+        Otherwise::Modulo { first: 1, count: 3 },
+        Otherwise::Hash { first: 2, hash: hash(None) },
+    ];
+    for otherwise in others {
+        let table = Bucket::Table { entries: vec![[-2, 5], [1, 3], [4, 0]], otherwise };
+        Case::new(table.clone(), [random_ids(&[20_000], 1, 9)]).check_kernel();
+        Case::new(table, [Tensor::i32([4], [-2.0, -7.0, -1.0, 4.0])]).check_kernel();
+    }
+    for key in [None, Some([3, 4])] {
+        Case::new(Bucket::Hash(hash(key)), [random_ids(&[3, 50], 1, 999)]).check_kernel();
+    }
+    let table = Bucket::Table { entries: vec![[0, 5], [1, 3], [2, 0]], otherwise: Otherwise::Nothing };
+    Case::new(table, [random_ids(&[50], 1, 3)]).check_kernel();
 }

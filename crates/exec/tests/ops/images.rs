@@ -6,8 +6,8 @@ use plimsoll_exec::reference::Tensor;
 use plimsoll_graph::op::{
     AveragePool2dGradient, BatchNorm, BatchNormGradient, BatchNormInference, Conv2d, Conv2dFilterGradient,
     DepthwiseConv2d, DepthwiseConv2dFilterGradient, DepthwiseConv2dInputGradient, Interpolation, LayerNorm,
-    LayerNormGradient, MatMul, MaxPool2dGradient, MovingAverage, Padding, Pool, Pool2d, Resize2d,
-    Resize2dGradient, Sliding, TransposedConv2d, Upsample2d, Upsample2dGradient,
+    LayerNormGradient, MatMul, MaxPool2dGradient, MovingAverage, Outside, Padding, Pool, Pool2d, Resize2d,
+    Resize2dGradient, Sliding, TransposedConv2d, Upsample2d, Upsample2dGradient, Warp,
 };
 
 #[test]
@@ -321,17 +321,36 @@ fn upsample2d() {
 
 #[test]
 fn resize2d() {
-    for interpolation in [Interpolation::Nearest, Interpolation::Bilinear] {
+    use Interpolation::{Bicubic, Bilinear, Lanczos3, Lanczos5, Nearest};
+    for (interpolation, antialias) in
+        [Nearest, Bilinear, Bicubic, Lanczos3, Lanczos5].into_iter().flat_map(|i| [(i, false), (i, true)])
+    {
         for (image, size) in
             [([2, 3, 4, 2], [5, 6]), ([1, 7, 5, 1], [3, 2]), ([1, 1, 1, 3], [4, 5]), ([1, 3, 2, 2], [3, 7])]
         {
             let [n, h, w, c] = image;
-            Case::new(Resize2d { interpolation, size }, [random(&image, 1)]).check();
-            let gradient = Resize2dGradient { interpolation, size: [h, w] };
+            Case::new(Resize2d { interpolation, antialias, size }, [random(&image, 1)]).check();
+            let gradient = Resize2dGradient { interpolation, antialias, size: [h, w] };
             Case::new(gradient, [random(&[n, size[0], size[1], c], 2)]).check_kernel();
         }
-        Case::new(Resize2d { interpolation, size: [17, 29] }, [random(&[3, 13, 11, 17], 1)]).check_kernel();
-        let gradient = Resize2dGradient { interpolation, size: [13, 11] };
+        let resize = Resize2d { interpolation, antialias, size: [17, 29] };
+        Case::new(resize, [random(&[3, 13, 11, 17], 1)]).check_kernel();
+        let gradient = Resize2dGradient { interpolation, antialias, size: [13, 11] };
         Case::new(gradient, [random(&[3, 17, 29, 17], 1)]).check_kernel();
+    }
+}
+
+#[test]
+fn warp() {
+    use Interpolation::{Bilinear, Nearest};
+    let outsides = [Outside::Constant(0.5), Outside::Nearest, Outside::Reflect, Outside::Wrap];
+    let turned = [0.8, -0.61, 1.3, 0.58, 0.83, -0.7, 0.0, 0.0];
+    let far = [1.9, 0.31, -13.3, 0.12, -2.1, 17.7, 0.01, -0.02];
+    for (interpolation, outside) in outsides.into_iter().flat_map(|o| [(Nearest, o), (Bilinear, o)]) {
+        for (image, size) in [([2, 5, 4, 3], [5, 4]), ([2, 3, 7, 1], [4, 6]), ([2, 1, 1, 2], [3, 2])] {
+            let map = Tensor::f32([2, 8], [turned, far].concat());
+            let map = rounded(&map);
+            Case::new(Warp { interpolation, outside, size }, [random(&image, 1), map]).check_kernel();
+        }
     }
 }

@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 
 /// `x [n,h,w,c] -> y [n,size[0],size[1],c]`.
 ///
-/// Pixel centres stand at `i + 0.5`, as in TensorFlow 2: new pixel `o` looks at `(o + 0.5) old / new - 0.5`. Nothing is
-/// averaged when an image shrinks.
+/// Pixel centres stand at `i + 0.5`, as in TensorFlow 2: new pixel `o` looks at `(o + 0.5) old / new - 0.5`. Weights
+/// are those of TensorFlow's kernels: a cubic kernel without averaging is read off a table of 1,024 steps, and what
+/// lies outside of the image has no weight unless the interpolation is bilinear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resize2d {
     /// How new pixels are made.
     pub interpolation: Interpolation,
+    /// Whether an image that shrinks is averaged, so that nothing of it is passed over.
+    #[serde(default)]
+    pub antialias: bool,
     /// Rows and columns of the result.
     pub size: [usize; 2],
 }
@@ -23,6 +27,9 @@ pub struct Resize2d {
 pub struct Resize2dGradient {
     /// How new pixels were made.
     pub interpolation: Interpolation,
+    /// As in [`Resize2d`].
+    #[serde(default)]
+    pub antialias: bool,
     /// Rows and columns of the image.
     pub size: [usize; 2],
 }

@@ -13,6 +13,12 @@ pub enum Interpolation {
     Nearest,
     /// Between the four nearest pixels, with pixel centres at `i + 0.5` and edges repeated, as in TensorFlow 2.
     Bilinear,
+    /// Between the sixteen nearest, by the cubic kernel of Keys (1981). Only for resizing, as all that follow.
+    Bicubic,
+    /// Between the 36 nearest, by the kernel of Lanczos.
+    Lanczos3,
+    /// Between the 100 nearest, by the kernel of Lanczos.
+    Lanczos5,
 }
 
 /// `x [n,h,w,c] -> y [n,h*factor[0],w*factor[1],c]`.
@@ -33,6 +39,8 @@ impl Upsample2d {
         let [x] = operands(inputs)?;
         floats(&[x])?;
         let [n, h, w, c] = extents("the image", x)?;
+        let simple = matches!(self.interpolation, Interpolation::Nearest | Interpolation::Bilinear);
+        ensure(simple, || format!("{:?} is only for resizing", self.interpolation))?;
         let rows = h.checked_mul(self.factor[0]).ok_or("the factor is absurdly large")?;
         let columns = w.checked_mul(self.factor[1]).ok_or("the factor is absurdly large")?;
         Ok(vec![x.reshaped([n, rows, columns, c])])

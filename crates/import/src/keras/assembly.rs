@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::naming::Names;
 use super::{KerasError, functional, input, layers, sequential};
 use plimsoll_graph::ElementType;
-use plimsoll_model::layer::{Activation, MaskOperation, Merge, Rescaling};
+use plimsoll_model::layer::{Activation, Beside, Fold, MaskOperation, Merge, Rescaling, Unfold};
 use plimsoll_model::{InputSpec, Layer, Model, Node, NodeRef};
 use std::cell::RefCell;
 
@@ -123,14 +123,61 @@ impl<'a> Assembly<'a> {
             let inside = scope.inside(layer, place, trainable);
             return self.add_model(&layer.object, &inside, Some(values));
         }
+        if let Some(model) = layers::distributed_model(&layer.object) {
+            return self.add_distributed(layer, &model, scope.inside(layer, place, trainable), read);
+        }
         let fields = self.fields(layer, scope);
         if let Some(scale) = layers::scale_of_sum(&layer.object, &fields)? {
             return self.add_scaled_sum(scope.name_of(layer.name), scale, read.values, place);
         }
         let built = layers::build(&layer.object, &fields, call)?;
         fields.finish()?;
-        let node = self.add_node(scope.name_of(layer.name), built, read, trainable, place)?;
-        Ok(vec![node])
+        let (name, beside) = (scope.name_of(layer.name), layers::beside(&built));
+        let node = self.add_node(name.clone(), built, read, trainable, place.clone())?;
+        let mut results = vec![node];
+        for index in 0..beside {
+            let (name, other) = (format!("{name}/beside_{index}"), Beside { index });
+            let read = Read::of(vec![node]);
+            results.push(self.add_node(name, other.into(), read, true, place.clone())?);
+        }
+        Ok(results)
+    }
+
+    /// Adds a model at every position of a sequence: time is a part of the batch for its layers.
+    fn add_distributed(
+        &mut self,
+        layer: &LayerConfig<'a>,
+        model: &Object<'a>,
+        mut inside: Scope,
+        read: Read,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        let fields = Fields::new(layer.object.config, inside.name.clone(), layer.object.class, self.notes);
+        let [sequence] = read.values[..] else {
+            return Err(fields.problem("a model of several inputs at every position is not supported"));
+        };
+        let place = Place { path: inside.path.clone(), top: inside.top.clone().unwrap_or_default() };
+        inside.path.push_str("layer/");
+        let first = self.model.nodes.len();
+        let fold = format!("{}fold", inside.name);
+        let folded = self.add_node(fold, Fold {}.into(), Read::of(vec![sequence]), true, place.clone())?;
+        let results = self.add_model(model, &inside, Some(vec![folded]))?;
+        let normalizes = |node: &Node| matches!(node.layer, Layer::BatchNormalization(_));
+        if self.model.nodes[first..].iter().any(normalizes) {
+            let problem = "a model with BatchNormalization at every position is not supported";
+            let hint = "Keras normalizes each position by itself; call the model on the positions one by one";
+            return Err(fields.problem_with_hint(problem, Some(hint)));
+        }
+        let unfold = |result: NodeRef, name: String, all: &mut Self| {
+            let read = Read {
+                values: vec![result, sequence],
+                masks: vec![None, read.masks.first().copied().flatten()],
+            };
+            all.add_node(name, Unfold {}.into(), read, true, place.clone())
+        };
+        match results[..] {
+            [result] => Ok(vec![unfold(result, format!("{}unfold", inside.name), self)?]),
+            _ => Err(fields.problem("a model of several outputs at every position is not supported")),
+        }
     }
 
     /// What a model is called with, each value with the mask that is said of it.

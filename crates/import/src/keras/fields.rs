@@ -75,6 +75,11 @@ impl<'a> Fields<'a> {
         self.read_as(key, "one or two counts", as_pair)
     }
 
+    /// Three counts, written as one number if they are equal.
+    pub(super) fn triple(&self, key: &str) -> Result<Option<[usize; 3]>, KerasError> {
+        self.read_as(key, "one or three counts", as_triple)
+    }
+
     /// A count, written alone or in a list of one, as layers of sequences have it.
     pub(super) fn single(&self, key: &str) -> Result<Option<usize>, KerasError> {
         let single = |value: &Value| match value.as_array().map(Vec::as_slice) {
@@ -109,6 +114,11 @@ impl<'a> Fields<'a> {
         for key in keys {
             self.get(key);
         }
+    }
+
+    /// All fields, of a layer that is not done.
+    pub(super) fn skip_all(&self) {
+        self.read.borrow_mut().extend(self.map.keys().map(String::as_str));
     }
 
     /// Fields that change training and are left out, with a note if they are set.
@@ -181,6 +191,14 @@ pub(super) fn as_pair(value: &Value) -> Option<[usize; 2]> {
         Some([rows, columns]) => Some([as_count(rows)?, as_count(columns)?]),
         Some(_) => None,
         None => as_count(value).map(|one| [one; 2]),
+    }
+}
+
+fn as_triple(value: &Value) -> Option<[usize; 3]> {
+    match value.as_array().map(Vec::as_slice) {
+        Some([a, b, c]) => Some([as_count(a)?, as_count(b)?, as_count(c)?]),
+        Some(_) => None,
+        None => as_count(value).map(|one| [one; 3]),
     }
 }
 

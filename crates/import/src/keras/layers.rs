@@ -6,6 +6,7 @@
 mod activation;
 mod applications;
 mod attention;
+mod augmentation;
 mod convolution;
 mod dense;
 mod embedding;
@@ -13,18 +14,21 @@ mod merging;
 mod normalization;
 mod padding;
 mod pooling;
+mod preprocessing;
 mod random;
 mod recurrent;
+mod refused;
 mod reshaping;
 
 pub(super) use applications::scale_of_sum;
+pub(super) use recurrent::{beside, distributed_model};
 
 use super::call::{Argument, Call, is_mask};
 use super::config::{History, Object};
 use super::fields::Fields;
 use super::{KerasError, masks, operations};
 use plimsoll_model::Layer;
-use plimsoll_model::layer::Masking;
+use plimsoll_model::layer::{Activation, ChannelsFirst, Masking};
 use serde_json::{Map, Value, json};
 
 /// The layer of an object as one of its calls uses it.
@@ -43,37 +47,71 @@ pub(super) fn build(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -
     build_object(object, fields, call)
 }
 
-/// The layer of an object, whoever calls it.
+/// The layer of an object, whoever calls it. Ops have channels last; where a layer has them first, they are moved.
 fn build_object(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
     read_common(fields)?;
+    let layer = build_channels_last(object, fields, call)?;
+    match fields.text("data_format", "channels_last")? {
+        "channels_last" => Ok(layer),
+        "channels_first" => {
+            let back = object.class != "Flatten";
+            Ok(ChannelsFirst { layer: Box::new(layer), back }.into())
+        }
+        other => Err(fields.problem(format!("data_format={other} is not supported"))),
+    }
+}
+
+fn build_channels_last(
+    object: &Object<'_>,
+    fields: &Fields<'_>,
+    call: &Call<'_>,
+) -> Result<Layer, KerasError> {
     match object.class {
+        "Identity" => Ok(Activation::Linear.into()),
         "Activation" | "ReLU" | "LeakyReLU" | "PReLU" | "ELU" | "Softmax" => activation::build(fields),
         "Dense" => dense::dense(fields),
         "EinsumDense" => dense::einsum(fields),
         "Embedding" => embedding::build(fields),
         "Conv1D" | "Conv2D" | "SeparableConv1D" | "SeparableConv2D" | "DepthwiseConv1D"
-        | "DepthwiseConv2D" | "Conv2DTranspose" => convolution::build(fields),
-        "MaxPooling1D" | "AveragePooling1D" | "MaxPooling2D" | "AveragePooling2D" => pooling::window(fields),
-        "GlobalMaxPooling1D" | "GlobalAveragePooling1D" | "GlobalMaxPooling2D" | "GlobalAveragePooling2D" => {
-            pooling::global(fields)
+        | "DepthwiseConv2D" | "Conv1DTranspose" | "Conv2DTranspose" | "Conv3D" | "Conv3DTranspose" => {
+            convolution::build(fields)
         }
+        "MaxPooling1D" | "AveragePooling1D" | "MaxPooling2D" | "AveragePooling2D" | "MaxPooling3D"
+        | "AveragePooling3D" => pooling::window(fields),
+        "GlobalMaxPooling1D"
+        | "GlobalAveragePooling1D"
+        | "GlobalMaxPooling2D"
+        | "GlobalAveragePooling2D"
+        | "GlobalMaxPooling3D"
+        | "GlobalAveragePooling3D" => pooling::global(fields),
+        "AdaptiveAveragePooling1D"
+        | "AdaptiveAveragePooling2D"
+        | "AdaptiveAveragePooling3D"
+        | "AdaptiveMaxPooling1D"
+        | "AdaptiveMaxPooling2D"
+        | "AdaptiveMaxPooling3D" => pooling::adaptive(fields),
         "ZeroPadding1D" | "ZeroPadding2D" | "Cropping1D" | "Cropping2D" | "UpSampling1D" | "UpSampling2D"
-        | "Resizing" => padding::build(fields),
+        | "ZeroPadding3D" | "Cropping3D" | "UpSampling3D" | "Resizing" | "CenterCrop" => {
+            padding::build(fields)
+        }
+        "CategoryEncoding" | "Discretization" | "Hashing" | "IntegerLookup" => preprocessing::build(fields),
         "BatchNormalization" | "LayerNormalization" | "RMSNormalization" | "GroupNormalization"
         | "UnitNormalization" | "Normalization" | "Rescaling" => normalization::build(fields),
-        "Dropout" | "SpatialDropout1D" | "SpatialDropout2D" | "GaussianNoise" | "GaussianDropout" => {
-            random::build(fields)
-        }
+        "Dropout" | "SpatialDropout1D" | "SpatialDropout2D" | "SpatialDropout3D" | "AlphaDropout"
+        | "GaussianNoise" | "GaussianDropout" => random::build(fields),
         "Flatten" | "Reshape" | "Permute" | "RepeatVector" => reshaping::build(fields),
         "Add" | "Subtract" | "Multiply" | "Average" | "Maximum" | "Minimum" | "Concatenate" | "Dot" => {
             merging::build(fields)
         }
         "SimpleRNN" | "LSTM" | "GRU" => recurrent::build(fields),
+        "RNN" => recurrent::of_cells(fields),
+        "ConvLSTM1D" | "ConvLSTM2D" | "ConvLSTM3D" => recurrent::convolutional(fields),
         "Bidirectional" => recurrent::bidirectional(fields),
         "TimeDistributed" => recurrent::time_distributed(fields),
         "Masking" => Ok(Masking { mask_value: fields.number("mask_value", 0.0)? as f32 }.into()),
         "MultiHeadAttention" => attention::build(fields, call),
         "LayerScale" | "StochasticDepth" => applications::build(fields),
+        class if augmentation::is_one(class) => augmentation::build(fields),
         _ => Err(unknown(fields, object)),
     }
 }
@@ -134,6 +172,7 @@ fn read_policy(fields: &Fields<'_>) -> Result<(), KerasError> {
     let name = policy.as_str().or(policy.pointer("/config/name").and_then(Value::as_str));
     match name {
         Some("float32") => Ok(()),
+        Some("int32" | "int64") if gives_integers(fields.class()) => Ok(()),
         Some(mixed @ ("mixed_float16" | "mixed_bfloat16")) => {
             fields.note(format!("its policy is {mixed}; here it computes in float32"));
             Ok(())
@@ -143,6 +182,11 @@ fn read_policy(fields: &Fields<'_>) -> Result<(), KerasError> {
             Some("the policies are float32, mixed_float16 and mixed_bfloat16"),
         )),
     }
+}
+
+/// Layers whose policy says of which type their integers are.
+fn gives_integers(class: &str) -> bool {
+    matches!(class, "Hashing" | "IntegerLookup" | "Discretization" | "CategoryEncoding")
 }
 
 /// Arguments of a call by name, except for what changes nothing or is looked at elsewhere.
@@ -156,15 +200,30 @@ fn check_arguments(fields: &Fields<'_>, call: &Call<'_>) -> Result<(), KerasErro
         // In `fit` and `predict`, what the model is called with takes the place of `training`.
         let known = nothing || *name == "training" || is_mask(name);
         let inputs = matches!(*name, "inputs" | "sequence") && constant.is_none();
+        let states = *name == "initial_state" && constant.is_none() && recurs(fields.class());
+        let counts = *name == "count_weights" && fields.class() == "CategoryEncoding" && constant.is_none();
         let attends = fields.class() == "MultiHeadAttention" && attention::takes(name, constant);
-        if !(known || inputs || attends) {
+        if !(known || inputs || states || counts || attends) {
             return Err(fields.problem(format!("it is called with `{name}`, which is not supported")));
         }
     }
     Ok(())
 }
 
+/// Whether a layer may be given the states that it begins with.
+fn recurs(class: &str) -> bool {
+    matches!(
+        class,
+        "SimpleRNN" | "LSTM" | "GRU" | "RNN" | "Bidirectional" | "ConvLSTM1D" | "ConvLSTM2D" | "ConvLSTM3D"
+    )
+}
+
 fn unknown(fields: &Fields<'_>, object: &Object<'_>) -> KerasError {
+    if let Some((reason, hint)) = refused::reason(object.class)
+        && (object.module.is_empty() || object.module.starts_with("keras"))
+    {
+        return fields.problem_with_hint(format!("it is not supported: {reason}"), Some(hint));
+    }
     let module = if object.module.is_empty() { String::new() } else { format!(" of {}", object.module) };
     fields.problem_with_hint(
         format!("there is no such layer here: class {}{module}", object.class),

@@ -82,6 +82,10 @@ fn weight(graph: &Graph, id: ValueId, place: &Place, path: String) -> Weight {
 fn part(layer: &Layer, parameter: &str) -> String {
     let inner = match layer {
         Layer::TimeDistributed(wrapper) => return format!("/layer{}", part(&wrapper.layer, parameter)),
+        Layer::StackedRnn(_) => {
+            return parameter.rsplit_once('/').map_or(String::new(), |(part, _)| format!("/cell/{part}"));
+        }
+        Layer::ChannelsFirst(turned) => return part(&turned.layer, parameter),
         _ => parameter.rsplit_once('/').map_or("", |(parts, _)| parts),
     };
     let attention = matches!(layer, Layer::MultiHeadAttention(_));

@@ -18,6 +18,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import h5py
 import keras
 import numpy as np
+import tensorflow as tf
 from keras import applications, layers, ops
 
 HERE = pathlib.Path(__file__).parent
@@ -126,7 +127,7 @@ def samples(position, tensor, batch, pixels=False):
     shape = (batch,) + tuple(tensor.shape[1:])
     name = "x" if position == 0 else f"x{position}"
     count = int(np.prod(shape))
-    if "ids" in tensor.name:
+    if "ids" in tensor.name or "int" in tensor.dtype:
         return (hashes(fnv(name), count) % np.uint64(5)).astype(np.int32).reshape(shape)
     numbers = units(name, count).reshape(shape)
     return (numbers * 127.5 + 127.5 if pixels else numbers).astype(np.float32)
@@ -137,9 +138,9 @@ def listed(outputs):
     return [[float(f"{x:.8g}") for x in np.ravel(np.array(output, dtype=np.float64))] for output in outputs]
 
 
-def predictions(model, batch=2, pixels=False):
+def predictions(model, batch=2, pixels=False, training=False):
     inputs = [samples(i, tensor, batch, pixels) for i, tensor in enumerate(model.inputs)]
-    return listed(model(inputs if len(inputs) > 1 else inputs[0], training=False))
+    return listed(model(inputs if len(inputs) > 1 else inputs[0], training=training))
 
 
 def store(name, text):
@@ -175,18 +176,69 @@ def make_families(golden):
         print(name, golden["families"][name], flush=True)
 
 
-from make_layers import LAYERS  # noqa: E402
+def gradients(model, pixels=False, batch=2, watched=True):
+    """The gradients of the sum of all outputs, each times numbers of its own, in training."""
+    inputs = [tf.constant(samples(i, tensor, batch, pixels)) for i, tensor in enumerate(model.inputs)]
+    floats = [x for x in inputs if x.dtype.is_floating and watched]
+    with tf.GradientTape() as tape:
+        tape.watch(floats)
+        outputs = model(inputs if len(inputs) > 1 else inputs[0], training=True)
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        loss = 0.0
+        for number, output in enumerate(outputs):
+            factors = units(f"dy{number}", int(np.prod(output.shape))).reshape(output.shape).astype(np.float32)
+            loss += tf.reduce_sum(tf.cast(output, "float32") * factors)
+    wanted = {("x" if i == 0 else f"x{i}"): x for i, x in enumerate(inputs) if any(x is y for y in floats)}
+    learned = {id(variable) for variable in model.trainable_variables}
+    wanted.update({path: variable.value for path, variable in paths(model).items() if id(variable) in learned})
+    try:
+        found = tape.gradient(loss, wanted)
+    except LookupError:  # what counts integers has no gradient in TensorFlow
+        return gradients(model, pixels, batch, watched=False)
+    return {name: listed(tf.convert_to_tensor(gradient))[0] for name, gradient in sorted(found.items()) if gradient is not None}
+
+
+from make_layers import DIFFERENTIATED, LAYERS, TRAINED  # noqa: E402
+
+
+def layer_case(model, differentiated, trained=False):
+    set_weights(model)
+    pixels = any("pixels" in tensor.name for tensor in model.inputs)
+    case = {**counts(model), "predictions": predictions(model, pixels=pixels)}
+    if pixels:
+        case["pixels"] = True
+    if trained:
+        case["trained"] = predictions(model, pixels=pixels, training=True)
+    if differentiated:
+        case["gradients"] = gradients(model, pixels)
+    return case
 
 
 def make_layers(golden):
     golden["layers"] = {}
-    for name, build in LAYERS.items():
+    for name, build in {**LAYERS, **DIFFERENTIATED, **TRAINED}.items():
         keras.backend.clear_session()
         model = build()
         store(f"layers/{name}", model.to_json())
-        set_weights(model)
-        golden["layers"][name] = {**counts(model), "predictions": predictions(model)}
+        golden["layers"][name] = layer_case(model, name in DIFFERENTIATED, name in TRAINED)
         print(name, golden["layers"][name]["parameters"], flush=True)
+
+
+def make_random(golden):
+    """Layers with settings drawn at random, for `examples/compare_keras.rs`: make_keras.py random FOLDER COUNT SEED."""
+    import random_layers
+    folder, count, seed = pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = {}
+    for number in range(count):
+        keras.backend.clear_session()
+        name, model = random_layers.draw(seed * 100_000 + number)
+        name = f"{number:04}-{name}"
+        (folder / f"{name}.json").write_text(model.to_json())
+        cases[name] = layer_case(model, random_layers.differentiable(name))
+        # TensorFlow may end the process, and what was made stays useful.
+        (folder / "cases.json").write_text(json.dumps(cases))
+    print(len(cases), "cases")
 
 
 def make_files(golden):
@@ -195,6 +247,8 @@ def make_files(golden):
 
 
 def main():
+    if sys.argv[1:2] == ["random"]:
+        return make_random({})
     for kind in sys.argv[1:] or ["applications", "families", "layers", "files"]:
         (HERE / kind).mkdir(exist_ok=True)
         golden = {}

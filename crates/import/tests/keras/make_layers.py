@@ -244,3 +244,15 @@ LAYERS = {
         simple_rnn, recurrent_settings, attention, masked_attention, einsum, nested, shared, frozen, arithmetic, several,
     ]
 }
+
+
+import augmentation  # noqa: E402
+import preparation  # noqa: E402
+import recurrence  # noqa: E402
+import volumes  # noqa: E402
+
+# These are compared in training, too: their gradients.
+DIFFERENTIATED = {**preparation.LAYERS, **volumes.LAYERS, **recurrence.LAYERS, **augmentation.LAYERS}
+# Of these the results in training are.
+TRAINED = augmentation.TRAINED
+LAYERS.update({**preparation.PLAIN, **augmentation.PLAIN})

@@ -1,7 +1,7 @@
 //! Activation functions, on their own or at the end of a layer.
 
-use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{Binary, LogSoftmax, Softmax, Unary};
+use super::{Context, Lowered, Relu, Signal};
+use plimsoll_graph::op::{Binary, LogSoftmax, Slice, Softmax, Unary};
 use plimsoll_graph::{OpKind, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,22 @@ pub enum Activation {
     Softmax,
     /// Its logarithm.
     LogSoftmax,
+    /// The first half of the last axis times the sigmoid of the second (Dauphin et al. 2017).
+    Glu,
+    /// `x` where its size is above 0.5, else 0.
+    HardShrink,
+    /// `x` nearer to 0 by 0.5.
+    SoftShrink,
+    /// `x - tanh(x)`
+    TanhShrink,
+    /// `(x + sqrt(x^2 + 4)) / 2`
+    Squareplus,
+    /// 0 below -1, `x` above 1, and `(x + 1)^2 / 4` between.
+    SparsePlus,
+    /// `(x + 1) / 2` between 0 and 1.
+    SparseSigmoid,
+    /// A rectifier with settings.
+    Rectifier(Relu),
 }
 
 /// The constants of SELU, as Keras has them.
@@ -98,11 +114,48 @@ impl Activation {
                 let softplus = at.op(Unary::Softplus, &[turned])?;
                 at.op(Unary::Negate, &[softplus])
             }
-            Self::HardTanh => {
-                let above = at.op(Unary::MaximumScalar(-1.0), &[x])?;
-                let one = at.scalar(1.0)?;
-                at.op(Binary::Minimum, &[above, one])
+            Self::HardTanh => between(at, x, [-1.0, 1.0]),
+            Self::Glu => glu(at, x),
+            Self::HardShrink => {
+                let size = at.op(Unary::Abs, &[x])?;
+                let limit = at.scalar(0.5)?;
+                let above = at.op(Binary::Less, &[limit, size])?;
+                at.op(Binary::Multiply, &[x, above])
             }
+            Self::SoftShrink => {
+                let above = at.op(Unary::AddScalar(-0.5), &[x])?;
+                let above = at.op(Unary::Relu, &[above])?;
+                let turned = at.op(Unary::Negate, &[x])?;
+                let below = at.op(Unary::AddScalar(-0.5), &[turned])?;
+                let below = at.op(Unary::Relu, &[below])?;
+                at.op(Binary::Subtract, &[above, below])
+            }
+            Self::TanhShrink => {
+                let tanh = at.op(Unary::Tanh, &[x])?;
+                at.op(Binary::Subtract, &[x, tanh])
+            }
+            Self::Squareplus => {
+                let square = at.op(Unary::Square, &[x])?;
+                let square = at.op(Unary::AddScalar(4.0), &[square])?;
+                let root = at.op(Unary::Sqrt, &[square])?;
+                let sum = at.op(Binary::Add, &[x, root])?;
+                at.op(Unary::MultiplyScalar(0.5), &[sum])
+            }
+            Self::SparsePlus => {
+                let middle = between(at, x, [-1.0, 1.0])?;
+                let middle = at.op(Unary::AddScalar(1.0), &[middle])?;
+                let middle = at.op(Unary::Square, &[middle])?;
+                let middle = at.op(Unary::MultiplyScalar(0.25), &[middle])?;
+                let above = at.op(Unary::AddScalar(-1.0), &[x])?;
+                let above = at.op(Unary::Relu, &[above])?;
+                at.op(Binary::Add, &[middle, above])
+            }
+            Self::SparseSigmoid => {
+                let moved = at.op(Unary::AddScalar(1.0), &[x])?;
+                let half = at.op(Unary::MultiplyScalar(0.5), &[moved])?;
+                between(at, half, [0.0, 1.0])
+            }
+            Self::Rectifier(relu) => relu.apply(at, x),
             simple => match simple.op() {
                 Some(op) => at.op(op, &[x]),
                 None => Ok(x),
@@ -133,6 +186,15 @@ impl Activation {
             "exponential" => Self::Exponential,
             "softmax" => Self::Softmax,
             "log_softmax" => Self::LogSoftmax,
+            // With its alpha of 1 it is the same.
+            "celu" => Self::Elu(1.0),
+            "glu" => Self::Glu,
+            "hard_shrink" => Self::HardShrink,
+            "soft_shrink" => Self::SoftShrink,
+            "tanh_shrink" => Self::TanhShrink,
+            "squareplus" => Self::Squareplus,
+            "sparse_plus" => Self::SparsePlus,
+            "sparse_sigmoid" => Self::SparseSigmoid,
             _ => return None,
         })
     }
@@ -142,6 +204,8 @@ impl Activation {
             Self::Linear => return None,
             // What `apply` makes of several ops.
             Self::Selu | Self::Softsign | Self::Mish | Self::LogSigmoid | Self::HardTanh => return None,
+            Self::Glu | Self::HardShrink | Self::SoftShrink | Self::TanhShrink => return None,
+            Self::Squareplus | Self::SparsePlus | Self::SparseSigmoid | Self::Rectifier(_) => return None,
             Self::Softplus => Unary::Softplus,
             Self::Softmax => return Some(Softmax {}.into()),
             Self::LogSoftmax => return Some(LogSoftmax {}.into()),
@@ -160,4 +224,28 @@ impl Activation {
         };
         Some(unary.into())
     }
+}
+
+/// No lower and no higher than a range.
+fn between(at: &mut Context<'_>, x: ValueId, [low, high]: [f32; 2]) -> Result<ValueId, ShapeError> {
+    let above = at.op(Unary::MaximumScalar(low), &[x])?;
+    let high = at.scalar(high)?;
+    at.op(Binary::Minimum, &[above, high])
+}
+
+fn glu(at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
+    let extents = at.shape(x).extents().to_vec();
+    let last = extents.len() - 1;
+    if !extents[last].is_multiple_of(2) {
+        return Err(at.refusal(&[x], "its last axis has no halves".to_string()));
+    }
+    let mut half = |number: usize| {
+        let (mut start, mut size) = (vec![0; extents.len()], extents.clone());
+        size[last] /= 2;
+        start[last] = number * size[last];
+        at.op(Slice { start, size }, &[x])
+    };
+    let (value, gate) = (half(0)?, half(1)?);
+    let gate = at.op(Unary::Sigmoid, &[gate])?;
+    at.op(Binary::Multiply, &[value, gate])
 }

@@ -1,6 +1,6 @@
 //! A recurrent layer in both directions of time.
 
-use super::{Context, Gru, Lowered, Lstm, Signal, SimpleRnn};
+use super::{Context, Gru, Lowered, Lstm, Recurrent, Signal};
 use plimsoll_graph::op::{Binary, Concat, Unary};
 use plimsoll_graph::{ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct Bidirectional {
     /// The layer that runs forward; its twin runs backward.
     pub layer: Recurrent,
+    /// The layer that runs backward, if it is not the same.
+    pub backward: Option<Recurrent>,
     /// What becomes of the two results.
     pub merge_mode: MergeMode,
-}
-
-/// A layer that can run in both directions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Recurrent {
-    /// An LSTM.
-    Lstm(Lstm),
-    /// A GRU.
-    Gru(Gru),
-    /// A plain recurrent layer.
-    SimpleRnn(SimpleRnn),
 }
 
 /// How the results of both directions become one.
@@ -39,17 +29,19 @@ pub enum MergeMode {
     Mul,
     /// Averaged.
     Ave,
+    /// They stay two results.
+    Separate,
 }
 
 impl Bidirectional {
     /// An LSTM in both directions.
     pub fn lstm(layer: Lstm) -> Self {
-        Self { layer: Recurrent::Lstm(layer), merge_mode: MergeMode::Concat }
+        Self { layer: Recurrent::Lstm(layer), backward: None, merge_mode: MergeMode::Concat }
     }
 
     /// A GRU in both directions.
     pub fn gru(layer: Gru) -> Self {
-        Self { layer: Recurrent::Gru(layer), merge_mode: MergeMode::Concat }
+        Self { layer: Recurrent::Gru(layer), backward: None, merge_mode: MergeMode::Concat }
     }
 
     pub(super) fn kind(&self) -> &'static str {
@@ -57,31 +49,35 @@ impl Bidirectional {
     }
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
-        let [x] = at.operands(inputs)?;
-        let backwards = match &self.layer {
-            Recurrent::Lstm(layer) => layer.go_backwards,
-            Recurrent::Gru(layer) => layer.go_backwards,
-            Recurrent::SimpleRnn(layer) => layer.go_backwards,
+        let backward = self.backward.as_ref().unwrap_or(&self.layer);
+        let Some((&x, states)) = inputs.split_first() else {
+            return Err(at.refusal(&[], "it takes a sequence".to_string()));
         };
-        if backwards {
-            return Err(
-                at.refusal(&[x.value], "the layer inside must not run backwards by itself".to_string())
-            );
+        if self.layer.goes_backwards() {
+            let problem = "the layer inside must not run backwards by itself";
+            return Err(at.refusal(&[x.value], problem.to_string()));
         }
-        let mut run = |direction: &str, reverse: bool| match &self.layer {
-            Recurrent::Lstm(layer) => layer.run(at, x, &format!("{direction}_lstm/"), reverse),
-            Recurrent::Gru(layer) => layer.run(at, x, &format!("{direction}_gru/"), reverse),
-            Recurrent::SimpleRnn(layer) => layer.run(at, x, &format!("{direction}_simple_rnn/"), reverse),
-        };
-        let forward = run("forward", false)?;
-        let backward = run("backward", true)?;
-        let mut merged = self.merge_mode.apply(at, [forward.value, backward.value])?;
+        // Half of the states that are given are for each direction.
+        let (ahead, back) = states.split_at(states.len() / 2);
+        let forward = self.layer.run(at, &[&[x], ahead].concat(), "forward", false)?;
+        let backward = backward.run(at, &[&[x], back].concat(), "backward", true)?;
+        let mut both = [forward.result, backward.result];
         // Keras makes both layers give 0 at padding if they give sequences.
-        if let Some(mask) = forward.mask {
+        if let Some(mask) = both[0].mask {
             let mask = at.mask_for(mask, 3)?;
-            merged = at.op(Binary::Multiply, &[merged, mask])?;
+            for one in &mut both {
+                *one = one.with(at.op(Binary::Multiply, &[one.value, mask])?);
+            }
         }
-        Ok(forward.with(merged))
+        let states = forward.states.into_iter().chain(backward.states).map(Signal::bare);
+        let states = states.filter(|_| self.layer.returns_state());
+        if self.merge_mode == MergeMode::Separate {
+            let others = [both[1]].into_iter().chain(states).collect();
+            return Ok(at.beside(both[0], others));
+        }
+        let merged = both[0].with(self.merge_mode.apply(at, both.map(|signal| signal.value))?);
+        let states: Vec<Signal> = states.collect();
+        Ok(if states.is_empty() { merged } else { at.beside(merged, states) })
     }
 }
 
@@ -94,6 +90,7 @@ impl MergeMode {
             }
             Self::Sum => at.op(Binary::Add, &both),
             Self::Mul => at.op(Binary::Multiply, &both),
+            Self::Separate => Ok(both[0]),
             Self::Ave => {
                 let sum = at.op(Binary::Add, &both)?;
                 at.op(Unary::MultiplyScalar(0.5), &[sum])

@@ -3,7 +3,7 @@
 use super::Kept;
 use crate::lower::step_type;
 use crate::{Mode, Node};
-use plimsoll_graph::op::{BiasAdd, Binary, Concat, Fill, MovingAverage, Reshape, Transpose, Unary};
+use plimsoll_graph::op::{BiasAdd, Binary, Cast, Concat, Fill, MovingAverage, Reshape, Transpose, Unary};
 use plimsoll_graph::{
     ElementType, Graph, Init, LayerId, OpKind, Phase, Role, Shape, ShapeError, Site, TensorType, ValueId,
 };
@@ -191,6 +191,14 @@ impl<'a> Context<'a> {
         self.graph.add_op(MovingAverage { momentum: all }.into(), &[statistic, sum], site).map(drop)
     }
 
+    /// Floats of integers; floats as they are.
+    pub fn float(&mut self, value: ValueId) -> Result<ValueId, ShapeError> {
+        match self.element(value) {
+            ElementType::I32 => self.op(Cast { to: ElementType::F32 }, &[value]),
+            _ => Ok(value),
+        }
+    }
+
     /// The value under another shape.
     pub fn reshaped(&mut self, value: ValueId, shape: impl Into<Shape>) -> Result<ValueId, ShapeError> {
         let shape = shape.into();
@@ -253,6 +261,18 @@ impl<'a> Context<'a> {
     /// Adds something the layer remembers but does not learn.
     pub fn statistic(&mut self, name: &str, tensor: TensorType, start: f32) -> Result<ValueId, ShapeError> {
         self.persistent(name, tensor, Role::Statistic, Init::Constant(start))
+    }
+
+    /// Notes what a layer gives beside its result, for the nodes that read it.
+    pub fn beside(&mut self, result: Signal, others: Vec<Signal>) -> Signal {
+        self.kept.others.insert(result.value, others);
+        result
+    }
+
+    /// What a layer gave beside its result.
+    pub fn other(&self, result: ValueId, index: usize) -> Result<Signal, ShapeError> {
+        let found = self.kept.others.get(&result).and_then(|others| others.get(index));
+        found.copied().ok_or_else(|| self.refusal(&[result], format!("there is no result {index} beside it")))
     }
 
     /// The input that counts steps; it is added when first asked for.

@@ -59,7 +59,11 @@ impl Conv2dTranspose {
         let [_, rows, columns, channels] = at.extents(x.value)?;
         let shape = Shape::new([self.kernel_size[0], self.kernel_size[1], self.filters, channels]);
         let init = self.kernel_initializer.for_kernel(&shape);
-        let size = [self.size(at, 0, rows)?, self.size(at, 1, columns)?];
+        let along = |axis: usize, extent: usize| {
+            let window = [self.kernel_size[axis], self.strides[axis], self.dilation_rate[axis]];
+            size(at, window, self.padding, self.output_padding.map(|padding| padding[axis]), extent)
+        };
+        let size = [along(0, rows)?, along(1, columns)?];
         let kernel = at.parameter("kernel", shape, init)?;
         let sliding = Sliding { strides: self.strides, dilation: self.dilation_rate, padding: self.padding };
         let mut y =
@@ -69,24 +73,27 @@ impl Conv2dTranspose {
         }
         Ok(Signal::bare(self.activation.apply(at, y)?))
     }
+}
 
-    /// The extent of the result along an axis, by Keras's rule (`compute_conv_transpose_output_shape`).
-    fn size(&self, at: &Context<'_>, axis: usize, input: usize) -> Result<usize, ShapeError> {
-        let stride = self.strides[axis];
-        let given = self.output_padding.map(|padding| padding[axis]);
-        let reach =
-            at.product(&[self.kernel_size[axis].saturating_sub(1), self.dilation_rate[axis]])? as u128 + 1;
-        let before_last = (input as u128 - 1) * stride as u128;
-        let size = match (self.padding, given) {
-            (Padding::Same, None) => input as u128 * stride as u128,
-            (Padding::Same, Some(extra)) => before_last + reach % 2 + extra as u128,
-            (Padding::Valid, None) => before_last + reach.max(stride as u128),
-            (Padding::Valid, Some(extra)) => before_last + reach + extra as u128,
-            (Padding::Explicit { before, after }, extra) => {
-                let padded = before_last + reach + extra.unwrap_or(0) as u128;
-                padded.saturating_sub(before[axis] as u128 + after[axis] as u128)
-            }
-        };
-        size.try_into().map_err(|_| at.refusal(&[], "the strides are absurdly large".to_string()))
-    }
+/// The extent of the result along an axis, by Keras's rule (`compute_conv_transpose_output_shape`); the window is its
+/// extent, stride and dilation.
+pub(super) fn size(
+    at: &Context<'_>,
+    [window, stride, dilation]: [usize; 3],
+    padding: Padding,
+    given: Option<usize>,
+    input: usize,
+) -> Result<usize, ShapeError> {
+    let reach = at.product(&[window.saturating_sub(1), dilation])? as u128 + 1;
+    let before_last = (input as u128 - 1) * stride as u128;
+    let size = match (padding, given) {
+        (Padding::Same, None) => input as u128 * stride as u128,
+        (Padding::Same, Some(extra)) => before_last + reach % 2 + extra as u128,
+        (Padding::Valid, None) => before_last + reach.max(stride as u128),
+        (Padding::Valid, Some(extra)) => before_last + reach + extra as u128,
+        (Padding::Explicit { .. }, _) => {
+            return Err(at.refusal(&[], "it takes no padding of its own".to_string()));
+        }
+    };
+    size.try_into().map_err(|_| at.refusal(&[], "the strides are absurdly large".to_string()))
 }

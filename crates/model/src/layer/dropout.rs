@@ -36,6 +36,11 @@ impl Dropout {
         Self { rate, noise_shape: Some(vec![None, Some(1), Some(1), None]) }
     }
 
+    /// Whole channels of volumes: Keras's SpatialDropout3D.
+    pub fn spatial3d(rate: f32) -> Self {
+        Self { rate, noise_shape: Some(vec![None, Some(1), Some(1), Some(1), None]) }
+    }
+
     pub(super) fn kind(&self) -> &'static str {
         "dropout"
     }
@@ -49,16 +54,26 @@ impl Dropout {
         let Some(noise_shape) = &self.noise_shape else {
             return Ok(x.with(drop_elements(at, self.rate, x.value)?));
         };
-        let extents = at.shape(x.value).extents();
-        if extents.len() != noise_shape.len() {
-            return Err(at.refusal(&[x.value], format!("the noise {noise_shape:?} is of another rank")));
-        }
-        let noise = noise_shape.iter().zip(extents).map(|(noise, &extent)| noise.unwrap_or(extent));
-        let shape = Shape::new(noise.collect::<Vec<_>>());
+        let shape = self::noise_shape(at, Some(noise_shape), x.value)?;
         let ones = at.op(Fill { shape, value: 1.0 }, &[])?;
         let mask = drop_elements(at, self.rate, ones)?;
         Ok(x.with(at.op(Binary::Multiply, &[x.value, mask])?))
     }
+}
+
+/// The shape of a random mask for a value.
+pub(super) fn noise_shape(
+    at: &Context<'_>,
+    noise_shape: Option<&[Option<usize>]>,
+    x: ValueId,
+) -> Result<Shape, ShapeError> {
+    let shape = at.shape(x);
+    let Some(noise) = noise_shape else { return Ok(shape.clone()) };
+    if shape.rank() != noise.len() {
+        return Err(at.refusal(&[x], format!("the noise {noise:?} is of another rank")));
+    }
+    let extents = noise.iter().zip(shape.extents()).map(|(noise, &extent)| noise.unwrap_or(extent));
+    Ok(Shape::new(extents.collect::<Vec<_>>()))
 }
 
 /// Adds the op that drops elements of any value.

@@ -1,10 +1,12 @@
 //! Gated recurrent unit (Cho et al. 2014).
 
-use super::lstm::{columns, dropped_input, finish, in_order_of_steps, is_plain, project, recurrent_mask};
-use super::unrolled::{Direction, unroll};
+use super::lstm::{
+    columns, dropped_input, finish, in_order_of_steps, is_plain, project, recurrent_mask, sequence_and_states,
+};
+use super::stepwise::{Gone, Way, go};
 use super::{Activation, Context, Lowered, Signal};
 use plimsoll_graph::op::{self, BiasAdd, Binary, Fill, MatMul, Slice, Unary};
-use plimsoll_graph::{Init, ShapeError, ValueId};
+use plimsoll_graph::{Init, Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// A GRU. With Keras's defaults it is one op, else a few ops a step.
@@ -26,6 +28,8 @@ pub struct Gru {
     pub recurrent_dropout: f32,
     /// Whether the result is the state at every position rather than the last one.
     pub return_sequences: bool,
+    /// Whether the last states are results, too.
+    pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
 }
@@ -42,6 +46,7 @@ impl Gru {
             dropout: 0.0,
             recurrent_dropout: 0.0,
             return_sequences: false,
+            return_state: false,
             go_backwards: false,
         }
     }
@@ -56,13 +61,21 @@ impl Gru {
     }
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
-        let [x] = at.operands(inputs)?;
-        let result = self.run(at, x, "", self.go_backwards)?;
-        in_order_of_steps(at, result, self.return_sequences && self.go_backwards)
+        let gone = self.run(at, inputs, "", self.go_backwards)?;
+        let turned = self.return_sequences && self.go_backwards;
+        let result = in_order_of_steps(at, gone.result, turned)?;
+        Ok(gone.with_states(at, result, self.return_state))
     }
 
     /// The GRU with parameters under a prefix, in a direction; results stand at the positions they belong to.
-    pub(super) fn run(&self, at: &mut Context<'_>, x: Signal, prefix: &str, reverse: bool) -> Lowered {
+    pub(super) fn run(
+        &self,
+        at: &mut Context<'_>,
+        inputs: &[Signal],
+        prefix: &str,
+        reverse: bool,
+    ) -> Result<Gone, ShapeError> {
+        let (x, states) = sequence_and_states(at, inputs, 1, self.units)?;
         let [batch, _, features] = at.extents(x.value)?;
         let gates = at.product(&[3, self.units])?;
         let seen = dropped_input(at, x.value, self.dropout)?;
@@ -72,16 +85,22 @@ impl Gru {
         let recurrent = at.parameter(&name, [self.units, gates], Init::Orthogonal)?;
         let (projected, recurrent_bias) = self.biased(at, projected, &cell, gates)?;
         let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
-        if self.reset_after && is_plain(self.activation, self.recurrent_activation, mask) {
+        let plain = inputs.len() == 1 && self.reset_after;
+        if plain && is_plain(self.activation, self.recurrent_activation, mask) {
             let operands: Vec<ValueId> =
                 [projected, recurrent, recurrent_bias].into_iter().chain(x.mask).collect();
             let states = at.op(op::Gru { reverse }, &operands)?;
-            return finish(at, x.with(states), self.return_sequences, reverse);
+            let result = finish(at, x.with(states), self.return_sequences, reverse)?;
+            let last = match self.return_state && self.return_sequences {
+                true => finish(at, x.with(states), false, reverse)?.value,
+                false => result.value,
+            };
+            return Ok(Gone { result, states: vec![last] });
         }
-        let direction = Direction { reverse, sequences: self.return_sequences };
-        unroll(at, x.with(projected), self.units, direction, |at, x, [h]| {
-            let seen = mask.apply(at, h)?;
-            Ok([self.step(at, x, [h, seen], [recurrent, recurrent_bias])?])
+        let way = Way { reverse, sequences: self.return_sequences };
+        go(at, x.with(projected), states, 0, way, |at, x, states| {
+            let seen = mask.apply(at, states[0])?;
+            Ok(vec![self.step(at, x, [states[0], seen], [recurrent, recurrent_bias])?])
         })
     }
 
@@ -93,25 +112,37 @@ impl Gru {
         cell: &str,
         gates: usize,
     ) -> Result<(ValueId, ValueId), ShapeError> {
-        let name = format!("{cell}/bias");
-        let zero = Init::Constant(0.0);
-        if self.use_bias && self.reset_after {
-            let biases = at.parameter(&name, [2, gates], zero)?;
+        let shape = if self.reset_after { Shape::new([2, gates]) } else { Shape::new([gates]) };
+        let bias = match self.use_bias {
+            true => Some(at.parameter(&format!("{cell}/bias"), shape, Init::Constant(0.0))?),
+            false => None,
+        };
+        self.with_bias(at, projected, bias)
+    }
+
+    /// The same with a bias that is there already.
+    pub(super) fn with_bias(
+        &self,
+        at: &mut Context<'_>,
+        projected: ValueId,
+        bias: Option<ValueId>,
+    ) -> Result<(ValueId, ValueId), ShapeError> {
+        let gates = 3 * self.units;
+        if let Some(biases) = bias.filter(|_| self.reset_after) {
             let input_bias = row(at, biases, 0, gates)?;
             let projected = at.op(BiasAdd {}, &[projected, input_bias])?;
             return Ok((projected, row(at, biases, 1, gates)?));
         }
         let nothing = at.op(Fill { shape: [gates].into(), value: 0.0 }, &[])?;
-        if !self.use_bias {
-            return Ok((projected, nothing));
+        match bias {
+            Some(bias) => Ok((at.op(BiasAdd {}, &[projected, bias])?, nothing)),
+            None => Ok((projected, nothing)),
         }
-        let bias = at.parameter(&name, [gates], zero)?;
-        Ok((at.op(BiasAdd {}, &[projected, bias])?, nothing))
     }
 
     /// The new state, from the old one and from what recurrent dropout leaves of it; gates stand in Keras's order:
     /// update, reset, candidate.
-    fn step(
+    pub(super) fn step(
         &self,
         at: &mut Context<'_>,
         x: ValueId,

@@ -1,5 +1,6 @@
 //! What lowering keeps from layer to layer: what shared layers have in common.
 
+use super::Signal;
 use crate::Model;
 use plimsoll_graph::ValueId;
 use std::collections::{HashMap, HashSet};
@@ -8,6 +9,8 @@ use std::collections::{HashMap, HashSet};
 pub struct Kept {
     /// The input that counts steps, once somebody has asked for it.
     pub(super) step: Option<ValueId>,
+    /// What layers gave beside their results.
+    pub(super) others: HashMap<ValueId, Vec<Signal>>,
     /// Parameters and statistics by the names of their layers and their own.
     pub(super) persistents: HashMap<(String, String), ValueId>,
     /// What they are called in the graph.
@@ -30,6 +33,7 @@ impl Kept {
         let inputs = model.inputs.iter().map(|input| input.name.clone());
         Self {
             step: None,
+            others: HashMap::new(),
             persistents: HashMap::new(),
             names: HashSet::from_iter(inputs),
             found: HashMap::new(),

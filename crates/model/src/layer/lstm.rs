@@ -1,7 +1,7 @@
 //! Long short-term memory (Hochreiter and Schmidhuber 1997).
 
 use super::dropout::drop_elements;
-use super::unrolled::{Direction, reversed, unroll};
+use super::stepwise::{Gone, Way, go, turned};
 use super::{Activation, Context, Lowered, Signal};
 use crate::Initializer;
 use plimsoll_graph::op::{self, BiasAdd, Binary, Fill, MatMul, Slice};
@@ -27,6 +27,8 @@ pub struct Lstm {
     pub recurrent_dropout: f32,
     /// Whether the result is the state at every position rather than the last one.
     pub return_sequences: bool,
+    /// Whether the last states are results, too.
+    pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
 }
@@ -43,6 +45,7 @@ impl Lstm {
             dropout: 0.0,
             recurrent_dropout: 0.0,
             return_sequences: false,
+            return_state: false,
             go_backwards: false,
         }
     }
@@ -57,13 +60,21 @@ impl Lstm {
     }
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
-        let [x] = at.operands(inputs)?;
-        let result = self.run(at, x, "", self.go_backwards)?;
-        in_order_of_steps(at, result, self.return_sequences && self.go_backwards)
+        let gone = self.run(at, inputs, "", self.go_backwards)?;
+        let turned = self.return_sequences && self.go_backwards;
+        let result = in_order_of_steps(at, gone.result, turned)?;
+        Ok(gone.with_states(at, result, self.return_state))
     }
 
     /// The LSTM with parameters under a prefix, in a direction; results stand at the positions they belong to.
-    pub(super) fn run(&self, at: &mut Context<'_>, x: Signal, prefix: &str, reverse: bool) -> Lowered {
+    pub(super) fn run(
+        &self,
+        at: &mut Context<'_>,
+        inputs: &[Signal],
+        prefix: &str,
+        reverse: bool,
+    ) -> Result<Gone, ShapeError> {
+        let (x, states) = sequence_and_states(at, inputs, 2, self.units)?;
         let [batch, _, features] = at.extents(x.value)?;
         let gates = at.product(&[4, self.units])?;
         let seen = dropped_input(at, x.value, self.dropout)?;
@@ -77,20 +88,23 @@ impl Lstm {
             projected = at.op(BiasAdd {}, &[projected, bias])?;
         }
         let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
-        if is_plain(self.activation, self.recurrent_activation, mask) {
+        // The op begins with zeros, and the gradient of its last cell would be lost.
+        let plain = inputs.len() == 1 && !self.return_state;
+        if plain && is_plain(self.activation, self.recurrent_activation, mask) {
             let operands: Vec<ValueId> = [projected, recurrent].into_iter().chain(x.mask).collect();
             let states = at.op(op::Lstm { reverse }, &operands)?;
-            return finish(at, x.with(states), self.return_sequences, reverse);
+            let result = finish(at, x.with(states), self.return_sequences, reverse)?;
+            return Ok(Gone { result, states: Vec::new() });
         }
-        let direction = Direction { reverse, sequences: self.return_sequences };
-        unroll(at, x.with(projected), self.units, direction, |at, x, [h, c]| {
-            let h = mask.apply(at, h)?;
-            self.step(at, x, [h, c], recurrent)
+        let way = Way { reverse, sequences: self.return_sequences };
+        go(at, x.with(projected), states, 0, way, |at, x, states| {
+            let h = mask.apply(at, states[0])?;
+            Ok(self.step(at, x, [h, states[1]], recurrent)?.to_vec())
         })
     }
 
     /// The new state and cell; gates stand in Keras's order: input, forget, candidate, output.
-    fn step(
+    pub(super) fn step(
         &self,
         at: &mut Context<'_>,
         x: ValueId,
@@ -111,6 +125,28 @@ impl Lstm {
         let shown = self.activation.apply(at, c)?;
         Ok([at.op(Binary::Multiply, &[output, shown])?, c])
     }
+}
+
+/// What a recurrent layer reads: a sequence, and the states it begins with, which are zeros where none are given.
+pub(super) fn sequence_and_states(
+    at: &mut Context<'_>,
+    inputs: &[Signal],
+    count: usize,
+    units: usize,
+) -> Result<(Signal, Vec<ValueId>), ShapeError> {
+    let Some((&x, given)) = inputs.split_first() else {
+        return Err(at.refusal(&[], "it takes a sequence".to_string()));
+    };
+    if given.len() == count {
+        return Ok((x, given.iter().map(|state| state.value).collect()));
+    }
+    let values: Vec<ValueId> = inputs.iter().map(|input| input.value).collect();
+    if !given.is_empty() {
+        return Err(at.refusal(&values, format!("it begins with {count} states, not {}", given.len())));
+    }
+    let [batch, ..]: [usize; 3] = at.extents(x.value)?;
+    let zeros = at.op(Fill { shape: [batch, units].into(), value: 0.0 }, &[])?;
+    Ok((x, vec![zeros; count]))
 }
 
 /// The mask of recurrent dropout, the same at every step, if there is one.
@@ -198,7 +234,7 @@ pub(super) fn finish(at: &mut Context<'_>, states: Signal, sequences: bool, reve
 /// stays as it is.
 pub(super) fn in_order_of_steps(at: &mut Context<'_>, result: Signal, backwards: bool) -> Lowered {
     match backwards {
-        true => Ok(result.with(reversed(at, result.value)?)),
+        true => Ok(result.with(turned(at, result.value)?)),
         false => Ok(result),
     }
 }

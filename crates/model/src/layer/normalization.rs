@@ -36,6 +36,7 @@ impl Normalization {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
+        let x = x.with(at.float(x.value)?);
         let kept = at.axes(&self.axis, x.value)?;
         let extents = at.shape(x.value).extents().to_vec();
         let own = Shape::new(kept.iter().map(|&axis| extents[axis]).collect::<Vec<_>>());

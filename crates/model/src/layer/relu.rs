@@ -6,7 +6,7 @@ use plimsoll_graph::{ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// `max_value` from there on, `x` from the threshold on, else `negative_slope (x - threshold)`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Relu {
     /// The largest result, if there is one.
     pub max_value: Option<f32>,
@@ -23,6 +23,11 @@ impl Relu {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
+        Ok(x.with(self.apply(at, x.value)?))
+    }
+
+    /// The function of any value.
+    pub(super) fn apply(self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
         let simple = match (self.max_value, self.negative_slope, self.threshold) {
             (None, 0.0, 0.0) => Some(Activation::Relu),
             (None, slope, 0.0) => Some(Activation::LeakyRelu(slope)),
@@ -30,8 +35,8 @@ impl Relu {
             _ => None,
         };
         match simple {
-            Some(activation) => activation.lower(at, inputs),
-            None => Ok(x.with(self.general(at, x.value)?)),
+            Some(activation) => activation.apply(at, x),
+            None => self.general(at, x),
         }
     }
 

@@ -25,6 +25,7 @@ impl Rescaling {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
+        let x = x.with(at.float(x.value)?);
         let scaled = match self.scale[..] {
             [scale] => at.op(Unary::MultiplyScalar(scale), &[x.value])?,
             _ => {

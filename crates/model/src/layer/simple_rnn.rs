@@ -1,10 +1,10 @@
 //! The plain recurrent layer (Elman 1990).
 
-use super::lstm::{dropped_input, in_order_of_steps, project, recurrent_mask};
-use super::unrolled::{Direction, unroll};
+use super::lstm::{dropped_input, in_order_of_steps, project, recurrent_mask, sequence_and_states};
+use super::stepwise::{Gone, Way, go};
 use super::{Activation, Context, Lowered, Signal};
-use plimsoll_graph::Init;
 use plimsoll_graph::op::{BiasAdd, Binary, MatMul};
+use plimsoll_graph::{Init, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// `h = activation(x kernel + bias + h' recurrent_kernel)`, step by step.
@@ -22,6 +22,8 @@ pub struct SimpleRnn {
     pub recurrent_dropout: f32,
     /// Whether the result is the state at every position rather than the last one.
     pub return_sequences: bool,
+    /// Whether the last states are results, too.
+    pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
 }
@@ -36,6 +38,7 @@ impl SimpleRnn {
             dropout: 0.0,
             recurrent_dropout: 0.0,
             return_sequences: false,
+            return_state: false,
             go_backwards: false,
         }
     }
@@ -45,13 +48,21 @@ impl SimpleRnn {
     }
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
-        let [x] = at.operands(inputs)?;
-        let result = self.run(at, x, "", self.go_backwards)?;
-        in_order_of_steps(at, result, self.return_sequences && self.go_backwards)
+        let gone = self.run(at, inputs, "", self.go_backwards)?;
+        let turned = self.return_sequences && self.go_backwards;
+        let result = in_order_of_steps(at, gone.result, turned)?;
+        Ok(gone.with_states(at, result, self.return_state))
     }
 
     /// The layer with parameters under a prefix, in a direction; results stand at the positions they belong to.
-    pub(super) fn run(&self, at: &mut Context<'_>, x: Signal, prefix: &str, reverse: bool) -> Lowered {
+    pub(super) fn run(
+        &self,
+        at: &mut Context<'_>,
+        inputs: &[Signal],
+        prefix: &str,
+        reverse: bool,
+    ) -> Result<Gone, ShapeError> {
+        let (x, states) = sequence_and_states(at, inputs, 1, self.units)?;
         let [batch, _, features] = at.extents(x.value)?;
         let seen = dropped_input(at, x.value, self.dropout)?;
         let cell = format!("{prefix}simple_rnn_cell");
@@ -63,12 +74,23 @@ impl SimpleRnn {
             projected = at.op(BiasAdd {}, &[projected, bias])?;
         }
         let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
-        let direction = Direction { reverse, sequences: self.return_sequences };
-        unroll(at, x.with(projected), self.units, direction, |at, x, [h]| {
-            let h = mask.apply(at, h)?;
-            let carried = at.op(MatMul::default(), &[h, recurrent])?;
-            let sum = at.op(Binary::Add, &[x, carried])?;
-            Ok([self.activation.apply(at, sum)?])
+        let way = Way { reverse, sequences: self.return_sequences };
+        go(at, x.with(projected), states, 0, way, |at, x, states| {
+            let h = mask.apply(at, states[0])?;
+            Ok(vec![self.step(at, x, h, recurrent)?])
         })
+    }
+
+    /// The new state.
+    pub(super) fn step(
+        &self,
+        at: &mut Context<'_>,
+        x: ValueId,
+        h: ValueId,
+        recurrent: ValueId,
+    ) -> Result<ValueId, ShapeError> {
+        let carried = at.op(MatMul::default(), &[h, recurrent])?;
+        let sum = at.op(Binary::Add, &[x, carried])?;
+        self.activation.apply(at, sum)
     }
 }

@@ -1,7 +1,7 @@
 //! Enlarging an image by whole factors.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{Interpolation, Upsample2d};
+use plimsoll_graph::op::{Interpolation, Resize2d, Upsample2d};
 use serde::{Deserialize, Serialize};
 
 /// The image so many times as large.
@@ -25,7 +25,13 @@ impl UpSampling2d {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
-        let upsample = Upsample2d { interpolation: self.interpolation, factor: self.size };
-        Ok(Signal::bare(at.op(upsample, &[x.value])?))
+        let x = at.float(x.value)?;
+        let (interpolation, factor) = (self.interpolation, self.size);
+        if matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
+            return Ok(Signal::bare(at.op(Upsample2d { interpolation, factor }, &[x])?));
+        }
+        let [_, rows, columns, _] = at.extents(x)?;
+        let size = [at.product(&[rows, factor[0]])?, at.product(&[columns, factor[1]])?];
+        Ok(Signal::bare(at.op(Resize2d { interpolation, antialias: false, size }, &[x])?))
     }
 }

@@ -124,6 +124,7 @@ impl Class {
             OpKind::Select(_) | OpKind::Cumulate(_) => Self::Piecewise,
             // Sorting compares about as often as a logarithm has terms; it is not measured by itself.
             OpKind::ArgSort(_) => Self::Tanh,
+            OpKind::OneHot(_) => Self::Elementwise,
             OpKind::Broadcast(_) => Self::Stretching,
             OpKind::Softmax(_) | OpKind::SoftmaxGradient(_) => Self::Softmax,
             OpKind::LogSoftmax(_) | OpKind::LogSoftmaxGradient(_) => Self::Softmax,
@@ -141,9 +142,10 @@ impl Class {
             OpKind::Embedding(_) | OpKind::EmbeddingGradient(_) | OpKind::Constant(_) => Self::Movement,
             OpKind::TakeAlong(_) | OpKind::TakeAlongGradient(_) => Self::Transposition,
             OpKind::Upsample2d(_) | OpKind::Upsample2dGradient(_) => Self::Upsampling,
-            OpKind::Resize2d(_) | OpKind::Resize2dGradient(_) => Self::Upsampling,
+            OpKind::Resize2d(_) | OpKind::Resize2dGradient(_) | OpKind::Warp(_) => Self::Upsampling,
             // Two logarithms' worth of work an element; no model spends its time here, so it is not measured by itself.
-            OpKind::RandomNormal(_) => Self::Tanh,
+            OpKind::RandomNormal(_) | OpKind::Bucket(_) => Self::Tanh,
+            OpKind::RandomUniform(_) => Self::Dropout,
             OpKind::Dropout(_) => Self::Dropout,
             OpKind::Update(_) => Self::Update,
             OpKind::Reshape(_) => return None,

@@ -95,7 +95,8 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
             stretched(&smaller.shape, &outputs[0].shape)
         }
         OpKind::Broadcast(_) => stretched(&inputs[0].shape, &outputs[0].shape),
-        OpKind::Upsample2d(_) | OpKind::Resize2d(_) => rows(&outputs[0]),
+        OpKind::Upsample2d(_) | OpKind::Resize2d(_) | OpKind::Warp(_) => rows(&outputs[0]),
+        OpKind::OneHot(_) => rows(&outputs[0]),
         OpKind::Upsample2dGradient(_) | OpKind::Resize2dGradient(_) => rows(&inputs[0]),
         OpKind::Embedding(_) | OpKind::Slice(_) | OpKind::Pad(_) => rows(&outputs[0]),
         OpKind::EmbeddingGradient(_) | OpKind::TakeAlongGradient(_) => rows(&inputs[1]),
@@ -110,6 +111,7 @@ fn runs(kind: &OpKind, inputs: &[TensorType], outputs: &[TensorType]) -> f64 {
         }
         OpKind::Gru(_) | OpKind::GruGradient(_) | OpKind::Cast(_) | OpKind::NotEqual(_) => 0.0,
         OpKind::Select(_) | OpKind::Constant(_) => 0.0,
+        OpKind::Bucket(_) | OpKind::RandomUniform(_) => 0.0,
         OpKind::Fill(_) | OpKind::RandomNormal(_) | OpKind::AllFinite(_) | OpKind::Update(_) => 0.0,
     }
 }

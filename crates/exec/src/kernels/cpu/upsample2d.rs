@@ -72,6 +72,9 @@ fn sources(op: &Upsample2d, axis: usize, output: usize, extent: usize) -> impl I
             let above = position / old;
             (above.saturating_sub(1), above.min(extent - 1), (position % old) as f32 / old as f32)
         }
+        Interpolation::Bicubic | Interpolation::Lanczos3 | Interpolation::Lanczos5 => {
+            unreachable!("the shape rule has refused it")
+        }
     };
     [(first, 1.0 - share), (second, share)].into_iter().filter(|&(_, share)| share != 0.0)
 }

@@ -6,13 +6,12 @@ use crate::keras::{KerasError, initializers};
 use plimsoll_graph::op::Padding;
 use plimsoll_model::Layer;
 use plimsoll_model::layer::{
-    Conv1d, Conv2d, Conv2dTranspose, DepthwiseConv1d, DepthwiseConv2d, SeparableConv1d, SeparableConv2d,
-    TimePadding,
+    Conv1d, Conv1dTranspose, Conv2d, Conv2dTranspose, Conv3d, Conv3dTranspose, DepthwiseConv1d,
+    DepthwiseConv2d, SeparableConv1d, SeparableConv2d, TimePadding,
 };
 use serde_json::json;
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    channels_last(fields)?;
     initializers::fixed(fields, "bias_initializer", &["zeros"]);
     match fields.class() {
         "Conv1D" => conv1d(fields),
@@ -21,18 +20,10 @@ pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
         "SeparableConv2D" => separable_conv2d(fields),
         "DepthwiseConv1D" => depthwise_conv1d(fields),
         "DepthwiseConv2D" => depthwise_conv2d(fields),
+        "Conv3D" => conv3d(fields),
+        "Conv1DTranspose" => conv1d_transpose(fields),
+        "Conv3DTranspose" => conv3d_transpose(fields),
         _ => conv2d_transpose(fields),
-    }
-}
-
-/// Images and sequences here have their channels last.
-pub(super) fn channels_last(fields: &Fields<'_>) -> Result<(), KerasError> {
-    match fields.text("data_format", "channels_last")? {
-        "channels_last" => Ok(()),
-        other => Err(fields.problem_with_hint(
-            format!("data_format={other} is not supported"),
-            Some("save the model with keras.config.set_image_data_format(\"channels_last\")"),
-        )),
     }
 }
 
@@ -170,6 +161,57 @@ fn conv2d_transpose(fields: &Fields<'_>) -> Result<Layer, KerasError> {
         kernel_initializer: initializers::kernel(fields, "kernel_initializer")?,
     };
     Ok(conv.into())
+}
+
+fn conv3d(fields: &Fields<'_>) -> Result<Layer, KerasError> {
+    let conv = Conv3d {
+        filters: fields.count("filters")?,
+        kernel_size: volume(fields)?,
+        strides: fields.triple("strides")?.unwrap_or([1; 3]),
+        padding: padding(fields)?,
+        dilation_rate: fields.triple("dilation_rate")?.unwrap_or([1; 3]),
+        groups: fields.optional_count("groups")?.unwrap_or(1),
+        activation: activation::read(fields, "activation")?,
+        use_bias: fields.flag("use_bias", true)?,
+        kernel_initializer: initializers::kernel(fields, "kernel_initializer")?,
+    };
+    Ok(conv.into())
+}
+
+fn conv1d_transpose(fields: &Fields<'_>) -> Result<Layer, KerasError> {
+    fields.only("groups", &[json!(1)])?;
+    let conv = Conv1dTranspose {
+        filters: fields.count("filters")?,
+        kernel_size: length(fields)?,
+        strides: fields.single("strides")?.unwrap_or(1),
+        padding: padding(fields)?,
+        output_padding: fields.single("output_padding")?,
+        dilation_rate: fields.single("dilation_rate")?.unwrap_or(1),
+        activation: activation::read(fields, "activation")?,
+        use_bias: fields.flag("use_bias", true)?,
+        kernel_initializer: initializers::kernel(fields, "kernel_initializer")?,
+    };
+    Ok(conv.into())
+}
+
+fn conv3d_transpose(fields: &Fields<'_>) -> Result<Layer, KerasError> {
+    fields.only("groups", &[json!(1)])?;
+    let conv = Conv3dTranspose {
+        filters: fields.count("filters")?,
+        kernel_size: volume(fields)?,
+        strides: fields.triple("strides")?.unwrap_or([1; 3]),
+        padding: padding(fields)?,
+        output_padding: fields.triple("output_padding")?,
+        dilation_rate: fields.triple("dilation_rate")?.unwrap_or([1; 3]),
+        activation: activation::read(fields, "activation")?,
+        use_bias: fields.flag("use_bias", true)?,
+        kernel_initializer: initializers::kernel(fields, "kernel_initializer")?,
+    };
+    Ok(conv.into())
+}
+
+fn volume(fields: &Fields<'_>) -> Result<[usize; 3], KerasError> {
+    fields.triple("kernel_size")?.ok_or_else(|| fields.problem("`kernel_size` is missing"))
 }
 
 /// Keras 2 writes the settings of a plain convolution for these layers, too, and does not use them.

@@ -1,20 +1,23 @@
 //! Layers that do something only in training, by chance.
 
-use super::convolution::channels_last;
 use crate::keras::KerasError;
 use crate::keras::fields::Fields;
 use plimsoll_model::Layer;
-use plimsoll_model::layer::{Dropout, GaussianDropout, GaussianNoise};
+use plimsoll_model::layer::{AlphaDropout, Dropout, GaussianDropout, GaussianNoise};
 use serde_json::Value;
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    channels_last(fields)?;
     match fields.class() {
         "Dropout" => {
             let noise_shape = noise_shape(fields)?;
             Ok(Dropout { rate: rate(fields)?, noise_shape }.into())
         }
+        "AlphaDropout" => {
+            let noise_shape = noise_shape(fields)?;
+            Ok(AlphaDropout { rate: rate(fields)?, noise_shape }.into())
+        }
         "SpatialDropout1D" => Ok(Dropout::spatial1d(rate(fields)?).into()),
+        "SpatialDropout3D" => Ok(Dropout::spatial3d(rate(fields)?).into()),
         "SpatialDropout2D" => Ok(Dropout::spatial2d(rate(fields)?).into()),
         "GaussianDropout" => Ok(GaussianDropout { rate: rate(fields)? }.into()),
         _ => Ok(GaussianNoise { stddev: fields.number("stddev", 0.0)? as f32 }.into()),

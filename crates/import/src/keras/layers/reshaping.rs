@@ -1,13 +1,11 @@
 //! Layers that only change shapes.
 
-use super::convolution::channels_last;
 use crate::keras::KerasError;
 use crate::keras::fields::Fields;
 use plimsoll_model::Layer;
 use plimsoll_model::layer::{Flatten, Permute, RepeatVector, Reshape};
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    channels_last(fields)?;
     let missing = |key: &str| fields.problem(format!("`{key}` is missing"));
     Ok(match fields.class() {
         "Flatten" => Flatten {}.into(),
