@@ -110,6 +110,10 @@ impl JobRequest {
 impl Job {
     /// The one loss of all outputs. What is known about other frameworks is about such jobs.
     pub fn only_loss(&self) -> Result<Loss, RequestError> {
-        self.objective.only_loss(self.model.outputs.len()).ok_or(RequestError::SeveralLosses)
+        match self.objective.only_loss(self.model.outputs.len()) {
+            None => Err(RequestError::SeveralLosses),
+            Some(loss @ Loss::Composed(_)) => Err(RequestError::UnmeasuredLoss { loss: loss.to_string() }),
+            Some(loss) => Ok(loss),
+        }
     }
 }

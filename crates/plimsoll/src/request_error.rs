@@ -58,6 +58,8 @@ pub enum RequestError {
     PlanTooLarge { model: String, batch: usize, peak: Bytes, limit: Bytes },
     #[error("the outputs have losses of their own, and TensorFlow's memory is known for one loss for all")]
     SeveralLosses,
+    #[error("TensorFlow's memory is not known for the loss {loss}")]
+    UnmeasuredLoss { loss: String },
     #[error("a model of the zoo has no Keras configuration to save")]
     NothingToSave,
     #[error("there is nothing to do in 0 {unit}")]
@@ -158,6 +160,7 @@ impl RequestError {
                 Some(Hint::Call(Call::Fit { model: model.clone(), batch: *batch, memory: *limit }))
             }
             Self::SeveralLosses => Some(Hint::set("give all outputs the same", [Setting::Loss])),
+            Self::UnmeasuredLoss { .. } => Some(Hint::set("take one that has been measured", [Setting::Loss])),
             Self::NothingToSave => Some(Hint::say(
                 "save its state, such as out.safetensors; or save it in Keras with model.save(\"model.keras\") and train that",
             )),

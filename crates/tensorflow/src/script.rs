@@ -199,6 +199,8 @@ fn loss(loss: Loss) -> String {
         Loss::MeanSquaredError => "keras.losses.MeanSquaredError()".to_string(),
         Loss::MeanAbsoluteError => "keras.losses.MeanAbsoluteError()".to_string(),
         Loss::Huber { delta } => format!("keras.losses.Huber(delta={delta})"),
+        // Nothing is predicted for these, so no script is asked for; Keras has functions of their names.
+        Loss::Composed(_) => format!("keras.losses.{}", loss.name()),
     }
 }
 

@@ -106,8 +106,11 @@ impl Adding<'_> {
         let (kind, site) = (self.head.loss, self.site);
         let Predicted { value: predictions, judged, .. } = *predicted;
         let targets = self.input("targets", kind.targets(self.graph.tensor(predictions))?)?;
-        let each = kind.add_each(self.graph, predicted, targets, site)?;
-        let mask = self.mask(predicted)?;
+        let (each, own) = kind.add_each(self.graph, predicted, targets, site)?;
+        let mask = match (self.mask(predicted)?, own) {
+            (Some(mask), Some(own)) => Some(self.graph.add_single(Binary::Multiply.into(), &[mask, own], site)?),
+            (mask, own) => mask.or(own),
+        };
         let (each, sample_weights) = self.weighted(each, predictions)?;
         let accuracy = match self.purpose {
             Purpose::Training => self.accuracy(predicted, targets, mask)?,

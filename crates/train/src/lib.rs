@@ -5,6 +5,7 @@
 //! everything a step needs is seen by the plan.
 
 mod accumulation;
+mod composed;
 mod evaluation;
 mod gate;
 mod gradient;
@@ -18,6 +19,7 @@ mod predicted;
 mod training;
 
 pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};
+pub use composed::Composed;
 pub use evaluation::{EvaluationGraph, evaluation_graph};
 pub use gate::{Gate, gated, gated_updates};
 pub use gradient::differentiate;

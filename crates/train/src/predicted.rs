@@ -49,7 +49,8 @@ impl Predicted {
         let Beside { logits: behind, mask } = graph.beside(head.output);
         let logits = behind.filter(|_| head.loss.goes_back());
         let op = head.loss.cross_entropy();
-        let instead = logits.filter(|_| purpose == Purpose::Training && tells_the_same(graph, output, op));
+        let instead = logits.filter(|_| purpose == Purpose::Training && !head.loss.reads_both());
+        let instead = instead.filter(|_| tells_the_same(graph, output, op));
         let from_logits = |op: CrossEntropy| instead.is_some() || (behind.is_none() && op.from_logits);
         let judged = op.map(|op| CrossEntropy { from_logits: from_logits(op), ..op });
         Self { value: instead.unwrap_or(output), logits, mask, judged }

@@ -96,6 +96,7 @@ fn snake_case(class: &str) -> String {
     match class {
         "RMSprop" => return "rmsprop".to_string(),
         "AdamW" => return "adamw".to_string(),
+        "KLDivergence" => return "kl_divergence".to_string(),
         _ => {}
     }
     let mut name = String::new();

@@ -7,8 +7,10 @@ use plimsoll_train::{Head, Loss, Objective};
 use serde_json::Value;
 
 /// The losses that are known, as Keras names them.
-pub const LOSSES: &str = "sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mean_squared_error, \
-                          mean_absolute_error, huber";
+pub const LOSSES: &str = "sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, \
+                          binary_focal_crossentropy, categorical_focal_crossentropy, mean_squared_error, \
+                          mean_absolute_error, mean_absolute_percentage_error, mean_squared_logarithmic_error, huber, \
+                          log_cosh, cosine_similarity, kl_divergence, poisson, hinge, squared_hinge, categorical_hinge";
 
 /// What a model was compiled to minimize, if it was, or why it cannot be used. An output whose loss is `None`, or which
 /// a dictionary does not name, is not trained.
@@ -86,25 +88,43 @@ fn weigh(
 /// The loss that a setting names, or why it cannot be used.
 fn loss(setting: &Setting) -> Result<Loss, String> {
     let name = setting.name.as_str();
-    let unused = |key: &str, value: &Value| match key {
-        "name" | "dtype" | "fn" => true,
-        "from_logits" | "delta" => true,
-        "reduction" => matches!(value.as_str(), Some("sum_over_batch_size" | "auto" | "mean")),
-        "label_smoothing" => value.as_f64() == Some(0.0),
-        "axis" => value.as_i64() == Some(-1),
-        _ => false,
-    };
-    if let Some((key, value)) = setting.fields.iter().find(|(key, value)| !unused(key, value)) {
-        return Err(format!("the loss {name} has {key}={value}, which is not supported"));
+    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        return Err(format!("the loss {name} is not supported: {why}"));
     }
-    let from_logits = setting.field("from_logits") == Some(&Value::Bool(true));
-    let text = match (from_logits, setting.field("delta")) {
-        (true, _) => format!("{name}(from_logits=True)"),
-        (false, Some(delta)) => format!("{name}(delta={delta})"),
-        (false, None) => name.to_string(),
+    let idle = |key: &str, value: &Value| match key {
+        "name" | "dtype" | "fn" => true,
+        "reduction" => matches!(value.as_str(), Some("sum_over_batch_size" | "auto" | "mean")),
+        "axis" => value.as_i64() == Some(-1),
+        _ => value.is_null(),
     };
+    let mut arguments = Vec::new();
+    for (key, value) in setting.fields.iter().filter(|(key, value)| !idle(key, value)) {
+        let text = match value {
+            Value::Bool(true) => "True".to_string(),
+            Value::Bool(false) => "False".to_string(),
+            other => other.to_string(),
+        };
+        let argument = format!("{key}={text}");
+        if key == "reduction" || Loss::parse(&format!("{name}({argument})")).is_none() {
+            return match Loss::parse(name) {
+                Some(_) => Err(format!("the loss {name} has {argument}, which is not supported")),
+                None => Err(format!("the loss {name} is not supported")),
+            };
+        }
+        arguments.push(argument);
+    }
+    let text = if arguments.is_empty() { name.to_string() } else { format!("{name}({})", arguments.join(", ")) };
     Loss::parse(&text).ok_or_else(|| format!("the loss {name} is not supported"))
 }
+
+/// Losses of Keras that are known and refused, and why.
+const REFUSED: [(&str, &str); 5] = [
+    ("dice", "it is one number for a whole batch, which cannot be cut or filled up"),
+    ("tversky", "it is one number for a whole batch, which cannot be cut or filled up"),
+    ("circle", "it compares the samples of a batch with each other"),
+    ("ctc", "it sums over alignments, for which there is no op"),
+    ("categorical_generalized_cross_entropy", "there is no op that picks the probability of a class"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -125,11 +145,15 @@ mod tests {
         assert_eq!(known, Loss::SparseCategoricalCrossEntropy { from_logits: true });
         assert_eq!(loss(&setting("mse", json!({}))), Ok(Loss::MeanSquaredError));
         assert_eq!(loss(&setting("huber", json!({"delta": 0.5}))), Ok(Loss::Huber { delta: 0.5 }));
-        let smoothed = json!({"label_smoothing": 0.1});
-        assert!(
-            loss(&setting("categorical_crossentropy", smoothed)).unwrap_err().contains("label_smoothing=0.1")
-        );
-        assert!(loss(&setting("hinge", json!({}))).unwrap_err().contains("hinge"));
+        let smoothed = json!({"label_smoothing": 0.1, "from_logits": false, "axis": -1});
+        let smoothed = loss(&setting("categorical_crossentropy", smoothed)).unwrap();
+        assert_eq!(smoothed.to_string(), "categorical_crossentropy(label_smoothing=0.1)");
+        let sum = loss(&setting("mean_squared_error", json!({"reduction": "sum"})));
+        assert!(sum.unwrap_err().contains("reduction=\"sum\""));
+        let other = loss(&setting("binary_crossentropy", json!({"axis": 1})));
+        assert!(other.unwrap_err().contains("axis=1"));
+        assert!(loss(&setting("dice", json!({"axis": null}))).unwrap_err().contains("whole batch"));
+        assert!(loss(&setting("own", json!({}))).unwrap_err().contains("own"));
     }
 
     fn model() -> Model {
@@ -180,7 +204,7 @@ mod tests {
         let listed = |names: &[&str]| ForOutputs::Listed(names.iter().map(|name| named(name)).collect());
         let refused = |loss, weights| read(loss, weights).unwrap_err();
         assert!(refused(listed(&["mse"]), None).contains("1 losses for 2 outputs"));
-        assert!(refused(listed(&["mse", "hinge"]), None).contains("hinge"));
+        assert!(refused(listed(&["mse", "dice"]), None).contains("dice"));
         let other = ForOutputs::Named(vec![("other".to_string(), named("mse"))]);
         assert!(refused(other, None).contains("`other`; the outputs are class, age"));
         assert!(refused(ForOutputs::All(None), None).contains("none of the outputs"));

@@ -31,7 +31,8 @@ pub fn loss(at: &mut Lowering<'_>) {
                 at.reuse("SelectV2", &[gradient, tensor], bytes)
             }
             Loss::BinaryCrossEntropy { .. } => binary_cross_entropy(at, tensor, bytes),
-            Loss::MeanSquaredError | Loss::MeanAbsoluteError | Loss::Huber { .. } => {
+            // Whoever asks is told that nothing is known about composed losses.
+            Loss::MeanSquaredError | Loss::MeanAbsoluteError | Loss::Huber { .. } | Loss::Composed(_) => {
                 distance(at, tensor, bytes)
             }
         };
@@ -67,7 +68,7 @@ fn says_logits(loss: Loss) -> bool {
         Loss::SparseCategoricalCrossEntropy { from_logits }
         | Loss::CategoricalCrossEntropy { from_logits }
         | Loss::BinaryCrossEntropy { from_logits } => from_logits,
-        Loss::MeanSquaredError | Loss::MeanAbsoluteError | Loss::Huber { .. } => false,
+        Loss::MeanSquaredError | Loss::MeanAbsoluteError | Loss::Huber { .. } | Loss::Composed(_) => false,
     }
 }
 
