@@ -160,7 +160,9 @@ impl RequestError {
                 Some(Hint::Call(Call::Fit { model: model.clone(), batch: *batch, memory: *limit }))
             }
             Self::SeveralLosses => Some(Hint::set("give all outputs the same", [Setting::Loss])),
-            Self::UnmeasuredLoss { .. } => Some(Hint::set("take one that has been measured", [Setting::Loss])),
+            Self::UnmeasuredLoss { .. } => {
+                Some(Hint::set("take one that has been measured", [Setting::Loss]))
+            }
             Self::NothingToSave => Some(Hint::say(
                 "save its state, such as out.safetensors; or save it in Keras with model.save(\"model.keras\") and train that",
             )),

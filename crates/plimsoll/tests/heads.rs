@@ -89,7 +89,8 @@ impl Case {
 
 /// How far a step is from what Keras says, relatively.
 fn distance(found: &Progress, wanted: &BTreeMap<String, f32>) -> f32 {
-    let relative = |found: f32, wanted: f32| (found - wanted).abs() / wanted.abs();
+    // A cosine may be near 0, where its terms are not.
+    let relative = |found: f32, wanted: f32| (found - wanted).abs() / wanted.abs().max(0.1);
     let mut worst = relative(found.loss, wanted["loss"]);
     // Of outputs of one name, Keras tells the loss of the last.
     if wanted.len() > found.heads.len() {

@@ -3,7 +3,9 @@
 //! The arithmetic is Keras's, with its epsilon of 1e-7.
 
 use crate::predicted::Predicted;
-use plimsoll_graph::op::{Binary, Cast, CrossEntropy, Fill, NotEqual, Reduce, Reduction, Reshape, Softmax, Targets, Unary};
+use plimsoll_graph::op::{
+    Binary, Cast, CrossEntropy, Fill, NotEqual, Reduce, Reduction, Reshape, Softmax, Targets, Unary,
+};
 use plimsoll_graph::{ElementType, Graph, OpKind, Shape, ShapeError, Site, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +17,33 @@ const EPSILON: f32 = 1e-7;
 #[allow(missing_docs)] // the names are Keras's
 pub enum Composed {
     /// Targets are moved towards the same for all classes.
-    SmoothedCategorical { from_logits: bool, label_smoothing: f32 },
+    SmoothedCategorical {
+        from_logits: bool,
+        label_smoothing: f32,
+    },
     /// Targets are moved towards one half.
-    SmoothedBinary { from_logits: bool, label_smoothing: f32 },
+    SmoothedBinary {
+        from_logits: bool,
+        label_smoothing: f32,
+    },
     /// Rows of one class do not count.
-    IgnoringSparse { from_logits: bool, ignore_class: i32 },
+    IgnoringSparse {
+        from_logits: bool,
+        ignore_class: i32,
+    },
     /// `balance` is Keras's `alpha` where `apply_class_balancing` says so.
-    BinaryFocal { balance: Option<f32>, gamma: f32, from_logits: bool, label_smoothing: f32 },
-    CategoricalFocal { alpha: f32, gamma: f32, from_logits: bool, label_smoothing: f32 },
+    BinaryFocal {
+        balance: Option<f32>,
+        gamma: f32,
+        from_logits: bool,
+        label_smoothing: f32,
+    },
+    CategoricalFocal {
+        alpha: f32,
+        gamma: f32,
+        from_logits: bool,
+        label_smoothing: f32,
+    },
     KlDivergence,
     Poisson,
     MeanAbsolutePercentageError,
@@ -179,7 +200,12 @@ impl Composed {
         Ok((loss, None))
     }
 
-    fn of_cross_entropy(self, at: &mut Rows<'_>, predicted: &Predicted, t: ValueId) -> Result<ValueId, ShapeError> {
+    fn of_cross_entropy(
+        self,
+        at: &mut Rows<'_>,
+        predicted: &Predicted,
+        t: ValueId,
+    ) -> Result<ValueId, ShapeError> {
         let op = self.cross_entropy().expect("only cross-entropies are smoothed");
         match predicted.logits {
             Some(logits) => at.op(CrossEntropy { from_logits: true, ..op }, &[logits, t]),
@@ -279,7 +305,8 @@ impl Rows<'_> {
                 let p = self.clipped(p, 1.0 - EPSILON)?;
                 let not_p = self.opposite(p)?;
                 let [yes, no] = [self.op(Unary::Log, &[p])?, self.op(Unary::Log, &[not_p])?];
-                let (yes, no) = (self.op(Binary::Multiply, &[t, yes])?, self.op(Binary::Multiply, &[not_t, no])?);
+                let (yes, no) =
+                    (self.op(Binary::Multiply, &[t, yes])?, self.op(Binary::Multiply, &[not_t, no])?);
                 let sum = self.op(Binary::Add, &[yes, no])?;
                 self.op(Unary::Negate, &[sum])?
             }
@@ -298,7 +325,13 @@ impl Rows<'_> {
         self.row(Reduction::Mean, each)
     }
 
-    fn categorical_focal(&mut self, p: ValueId, t: ValueId, alpha: f32, gamma: f32) -> Result<ValueId, ShapeError> {
+    fn categorical_focal(
+        &mut self,
+        p: ValueId,
+        t: ValueId,
+        alpha: f32,
+        gamma: f32,
+    ) -> Result<ValueId, ShapeError> {
         let last = self.graph.tensor(p).shape.rank() - 1;
         let sum = self.op(Reduce { reduction: Reduction::Sum, axes: vec![last], keep_axes: true }, &[p])?;
         let share = self.op(Binary::Divide, &[p, sum])?;
@@ -322,7 +355,8 @@ impl Rows<'_> {
     fn unit(&mut self, x: ValueId) -> Result<ValueId, ShapeError> {
         let last = self.graph.tensor(x).shape.rank() - 1;
         let squares = self.op(Unary::Square, &[x])?;
-        let sum = self.op(Reduce { reduction: Reduction::Sum, axes: vec![last], keep_axes: true }, &[squares])?;
+        let sum =
+            self.op(Reduce { reduction: Reduction::Sum, axes: vec![last], keep_axes: true }, &[squares])?;
         let inverse = self.op(Unary::Rsqrt, &[sum])?;
         let most = self.scalar(1.0 / EPSILON)?;
         let inverse = self.op(Binary::Minimum, &[inverse, most])?;

@@ -108,7 +108,9 @@ impl Adding<'_> {
         let targets = self.input("targets", kind.targets(self.graph.tensor(predictions))?)?;
         let (each, own) = kind.add_each(self.graph, predicted, targets, site)?;
         let mask = match (self.mask(predicted)?, own) {
-            (Some(mask), Some(own)) => Some(self.graph.add_single(Binary::Multiply.into(), &[mask, own], site)?),
+            (Some(mask), Some(own)) => {
+                Some(self.graph.add_single(Binary::Multiply.into(), &[mask, own], site)?)
+            }
             (mask, own) => mask.or(own),
         };
         let (each, sample_weights) = self.weighted(each, predictions)?;

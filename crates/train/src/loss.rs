@@ -2,9 +2,9 @@
 //!
 //! In: predictions and targets. Out: the ops that compare them. Names and arithmetic are Keras's.
 
+use crate::TrainError;
 use crate::composed::Composed;
 use crate::predicted::Predicted;
-use crate::TrainError;
 use plimsoll_graph::op::{Binary, CrossEntropy, Targets, Unary};
 use plimsoll_graph::{Graph, Shape, ShapeError, Site, TensorType, ValueId};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,9 @@ impl<'a> Arguments<'a> {
     }
 
     fn integer(&mut self, key: &str) -> Option<Option<i32>> {
-        self.take(key).map(|text| text.parse().ok()).map_or(Some(None), |number: Option<i32>| number.map(Some))
+        self.take(key)
+            .map(|text| text.parse().ok())
+            .map_or(Some(None), |number: Option<i32>| number.map(Some))
     }
 }
 
@@ -102,12 +104,14 @@ impl Loss {
                     Self::Composed(Composed::SmoothedCategorical { from_logits, label_smoothing })
                 }
             },
-            "sparse_categorical_crossentropy" => match (given.flag("from_logits")?, given.integer("ignore_class")?) {
-                (from_logits, None) => Self::SparseCategoricalCrossEntropy { from_logits },
-                (from_logits, Some(ignore_class)) => {
-                    Self::Composed(Composed::IgnoringSparse { from_logits, ignore_class })
+            "sparse_categorical_crossentropy" => {
+                match (given.flag("from_logits")?, given.integer("ignore_class")?) {
+                    (from_logits, None) => Self::SparseCategoricalCrossEntropy { from_logits },
+                    (from_logits, Some(ignore_class)) => {
+                        Self::Composed(Composed::IgnoringSparse { from_logits, ignore_class })
+                    }
                 }
-            },
+            }
             "binary_crossentropy" | "bce" | "BCE" => match (given.flag("from_logits")?, given.share()?) {
                 (from_logits, 0.0) => Self::BinaryCrossEntropy { from_logits },
                 (from_logits, label_smoothing) => {
@@ -261,7 +265,8 @@ impl fmt::Display for Loss {
         match *self {
             Self::Huber { delta } => number("delta", delta, 1.0),
             Self::Composed(
-                Composed::SmoothedCategorical { label_smoothing, .. } | Composed::SmoothedBinary { label_smoothing, .. },
+                Composed::SmoothedCategorical { label_smoothing, .. }
+                | Composed::SmoothedBinary { label_smoothing, .. },
             ) => number("label_smoothing", label_smoothing, 0.0),
             Self::Composed(Composed::IgnoringSparse { from_logits, ignore_class }) => {
                 if from_logits {
@@ -328,7 +333,17 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
-        for name in ["", "dice", "mse(delta=1)", "mse()", "binary_crossentropy(label_smoothing=2)", "huber(delta=-1)", "huber(x=1)", "huber(delta=1", "mse("] {
+        for name in [
+            "",
+            "dice",
+            "mse(delta=1)",
+            "mse()",
+            "binary_crossentropy(label_smoothing=2)",
+            "huber(delta=-1)",
+            "huber(x=1)",
+            "huber(delta=1",
+            "mse(",
+        ] {
             assert_eq!(Loss::parse(name), None, "{name}");
         }
         assert_eq!(Loss::parse("binary_crossentropy(from_logits=yes)"), None);

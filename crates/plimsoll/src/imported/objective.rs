@@ -113,7 +113,8 @@ fn loss(setting: &Setting) -> Result<Loss, String> {
         }
         arguments.push(argument);
     }
-    let text = if arguments.is_empty() { name.to_string() } else { format!("{name}({})", arguments.join(", ")) };
+    let text =
+        if arguments.is_empty() { name.to_string() } else { format!("{name}({})", arguments.join(", ")) };
     Loss::parse(&text).ok_or_else(|| format!("the loss {name} is not supported"))
 }
 

@@ -138,6 +138,40 @@ def masks():
     return model
 
 
+def all_losses():
+    """Every loss that is one number a row, with settings of its own where Keras saves them."""
+    i = L.Input((9,), name="measured")
+    x = L.Dense(8, activation="tanh")(i)
+    K = keras.losses
+    dense = lambda name, activation=None, units=4: L.Dense(units, activation=activation, name=name)(x)
+    steps = lambda name, activation: L.Activation(activation, name=name)(L.Reshape((3, 4))(L.Dense(12)(x)))
+    heads = {
+        "categorical_smooth": (dense("categorical_smooth", "softmax"), K.CategoricalCrossentropy(label_smoothing=0.1)),
+        "categorical_steps": (steps("categorical_steps", "softmax"), K.CategoricalCrossentropy(label_smoothing=0.3)),
+        "binary_smooth": (dense("binary_smooth"), K.BinaryCrossentropy(from_logits=True, label_smoothing=0.2)),
+        "sparse_ignoring": (steps("sparse_ignoring", "softmax"), K.SparseCategoricalCrossentropy(ignore_class=1)),
+        "sparse_ignoring_logits": (steps("sparse_ignoring_logits", "linear"), K.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)),
+        "binary_focal": (dense("binary_focal", "sigmoid"), K.BinaryFocalCrossentropy(gamma=1.5)),
+        "binary_focal_balanced": (dense("binary_focal_balanced"), K.BinaryFocalCrossentropy(apply_class_balancing=True, alpha=0.3, from_logits=True, label_smoothing=0.1)),
+        "binary_focal_flat": (L.Flatten(name="binary_focal_flat")(L.Dense(3, activation="sigmoid")(x)), K.BinaryFocalCrossentropy()),
+        "categorical_focal": (dense("categorical_focal", "softmax"), K.CategoricalFocalCrossentropy(alpha=0.5, gamma=3.0)),
+        "categorical_focal_logits": (dense("categorical_focal_logits"), K.CategoricalFocalCrossentropy(from_logits=True, label_smoothing=0.1)),
+        "categorical_kld": (dense("categorical_kld", "softmax"), "kld"),
+        "categorical_kl": (steps("categorical_kl", "softmax"), K.KLDivergence()),
+        "counts": (dense("counts", "exponential"), "poisson"),
+        "percentage": (dense("percentage"), "MAPE"),
+        "logarithms": (dense("logarithms", "softplus"), "mean_squared_logarithmic_error"),
+        "cosine": (steps("cosine", "linear"), K.CosineSimilarity()),
+        "cosh": (dense("cosh"), "log_cosh"),
+        "binary_hinge": (dense("binary_hinge"), "hinge"),
+        "signs": (dense("signs"), K.SquaredHinge()),
+        "categorical_hinge": (dense("categorical_hinge"), K.CategoricalHinge()),
+    }
+    model = keras.Model(i, [output for output, _ in heads.values()], name="all_losses")
+    model.compile(keras.optimizers.SGD(0.01), {name: loss for name, (_, loss) in heads.items()})
+    return model
+
+
 LOSSES = {
     "sparse": lambda logits: keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
     "categorical": lambda logits: keras.losses.CategoricalCrossentropy(from_logits=logits),
@@ -186,6 +220,8 @@ def drawn(random, number):
 def loss_of(model, name, position):
     said = model._compile_loss._user_loss
     said = said.get(name) if isinstance(said, dict) else said[position] if isinstance(said, list) else said
+    if said == "kld" or isinstance(said, keras.losses.KLDivergence):
+        return "categorical"
     return "" if said is None else keras.losses.get(said).__class__.__name__ + str(getattr(said, "name", said))
 
 
@@ -269,7 +305,7 @@ def main():
         folder = pathlib.Path(sys.argv[1])
         folder.mkdir(exist_ok=True)
         return make([(lambda number=number: drawn(np.random.default_rng(number), number), ["keras"]) for number in range(int(sys.argv[2]))], folder)
-    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"]), (masks, ["keras"])], HERE)
+    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"]), (masks, ["keras"]), (all_losses, ["keras"])], HERE)
 
 
 if __name__ == "__main__":
