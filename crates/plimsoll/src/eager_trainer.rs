@@ -103,7 +103,7 @@ impl EagerTrainer {
         let evaluation = eager.load(prepared[0].evaluation.plan.graph().clone(), &[]).map_err(failed)?;
         engine::fill_persistent(&mut eager, &prepared[0].training.graph, &steps[..1], run.seed);
         Ok(Self {
-            mixing: prepared[0].job.model.mixing()?,
+            mixing: prepared[0].job.mixing()?,
             wanted: Demand::of(&prepared),
             prepared,
             eager,

@@ -75,7 +75,7 @@ pub fn fit(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Fit, JobError> 
         let over = OverBudget::explain(&prepared, budget, allowed);
         return Err(JobError::OverBudget(Box::new(over)));
     }
-    let mixing = job.model.mixing()?.map(|mixing| mixing.to_string());
+    let mixing = job.mixing()?.map(|mixing| mixing.to_string());
     let micro_batches = Change::MicroBatches(prepared.job.micro_batches);
     changes.extend((prepared.job.micro_batches > 1 && mixing.is_some()).then_some(micro_batches));
     let stages = stages::stages(job, &plain, &prepared)?;
@@ -228,7 +228,7 @@ fn changes(job: &Job, allowed: Allowed, apart: bool) -> Vec<Vec<Change>> {
 }
 
 fn samples_stay_apart(job: &Job) -> Result<bool, JobError> {
-    Ok(job.model.mixing()?.is_none())
+    Ok(job.mixing()?.is_none())
 }
 
 /// What was not allowed but would help, with its figures.

@@ -13,7 +13,9 @@
 use crate::specification::{self, Opened};
 use crate::{Job, Note, OnNan, RequestError, cached_profile, imported};
 use plimsoll_exec::CpuBackend;
+use plimsoll_graph::samples::Mixing;
 use plimsoll_import::keras::Keras;
+use plimsoll_model::ModelError;
 use plimsoll_train::{Loss, Objective, Optimizer};
 use std::sync::Arc;
 
@@ -108,6 +110,14 @@ impl JobRequest {
 }
 
 impl Job {
+    /// What lets the samples of a batch see each other in training: in the model, or in a loss that divides by how many
+    /// of the batch's classes count.
+    pub fn mixing(&self) -> Result<Option<Mixing>, ModelError> {
+        let (op, layer) = ("the mean over classes that are not ignored", String::new());
+        let loss = self.objective.heads.iter().any(|head| head.loss.mixes()).then_some(Mixing { op, layer });
+        Ok(self.model.mixing()?.or(loss))
+    }
+
     /// The one loss of all outputs. What is known about other frameworks is about such jobs.
     pub fn only_loss(&self) -> Result<Loss, RequestError> {
         match self.objective.only_loss(self.model.outputs.len()) {

@@ -118,7 +118,9 @@ fn compare(folder: &Path) {
     let cases = cases(folder);
     assert!(!cases.is_empty());
     for case in cases {
-        let mixes = keras::read(&folder.join(&case.file), None).unwrap().model.mixing().unwrap().is_some();
+        let keras = keras::read(&folder.join(&case.file), None).unwrap();
+        let objective = imported::objective(&keras.compiled, &keras.model).unwrap().unwrap();
+        let mixes = Job { objective, ..Job::new(keras.model.clone(), 2) }.mixing().unwrap().is_some();
         for &micro_batches in if mixes { &[1][..] } else { &[1, 3] } {
             let error = case.error(folder, micro_batches);
             let Case { file, weighted, .. } = &case;

@@ -193,6 +193,12 @@ impl Loss {
         }
     }
 
+    /// Whether it divides by something that all samples of a batch have a part in, so that parts of a batch come to
+    /// another mean.
+    pub fn mixes(self) -> bool {
+        matches!(self, Self::Composed(Composed::IgnoringSparse { .. }))
+    }
+
     /// Whether predictions are read beside the logits behind them.
     pub(crate) fn reads_both(self) -> bool {
         matches!(self, Self::Composed(loss) if loss.reads_both())
