@@ -137,6 +137,8 @@ pub(super) fn sequence_and_states(
     let Some((&x, given)) = inputs.split_first() else {
         return Err(at.refusal(&[], "it takes a sequence".to_string()));
     };
+    // No state is made where the gates are absurdly many.
+    at.product(&[4, units])?;
     if given.len() == count {
         return Ok((x, given.iter().map(|state| state.value).collect()));
     }
