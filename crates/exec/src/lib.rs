@@ -10,7 +10,6 @@ pub mod eager;
 mod executor;
 pub mod kernels;
 mod lives;
-pub mod philox;
 pub mod reference;
 mod step_error;
 
@@ -18,4 +17,5 @@ pub use backend::{Backend, BindError, Cause, Fault, Guard, ProgramId, Session};
 pub use cpu::CpuBackend;
 pub use eager::Eager;
 pub use executor::{Executor, RunSettings};
+pub use plimsoll_graph::philox;
 pub use step_error::StepError;

@@ -12,6 +12,7 @@ mod cheap_list;
 mod element;
 mod graph;
 pub mod op;
+pub mod philox;
 mod prune;
 mod role;
 pub mod samples;

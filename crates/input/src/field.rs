@@ -43,7 +43,7 @@ impl Field {
 
     /// Whether it can be written where such a sample is wanted. Axes of extent 1 make no difference: a column of
     /// numbers is one.
-    pub(super) fn is(&self, tensor: &TensorType) -> bool {
+    pub fn is(&self, tensor: &TensorType) -> bool {
         let same = |shape: &Shape| long_axes(shape).eq(long_axes(&tensor.shape));
         self.element == tensor.element && self.shape.as_ref().is_none_or(same)
     }

@@ -8,7 +8,7 @@
 //! samples (J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002, sections 4 and 5). A walk takes
 //! less than four turns in the mean.
 
-use plimsoll_exec::philox::philox4x32;
+use plimsoll_graph::philox::philox4x32;
 
 /// Rounds of the network; from four on it cannot be told from a random one by those who only look (M. Luby, C.
 /// Rackoff, 1988), and few samples need some more.
@@ -18,7 +18,7 @@ const ROUNDS: u32 = 8;
 ///
 /// # Panics
 /// If there are no samples.
-pub(crate) fn sample(seed: u64, position: u64, count: usize) -> usize {
+pub fn sample(seed: u64, position: u64, count: usize) -> usize {
     let count = count as u64;
     shuffled(seed, position / count, position % count, count) as usize
 }

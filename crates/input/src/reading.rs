@@ -1,0 +1,359 @@
+//! Samples of a source as somebody wants them: which column becomes what.
+
+mod bind;
+
+use crate::augment::Draw;
+use crate::image::{self, Frame, probe};
+use crate::room::Sizes;
+use crate::samples::Drawn;
+use crate::source::{copy, whole};
+use crate::{Augment, Content, Datum, Elements, Field, FieldKind, InputError, Number, Pixels, Room, Settings, Source};
+use plimsoll_graph::{ElementType, TensorType};
+use plimsoll_trace::Bytes;
+use std::sync::Arc;
+
+/// How often a file is read again; the second time there is room, unless somebody has changed it.
+const MOST_TRIES: usize = 4;
+
+/// Something that is wanted of each sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Want {
+    /// What for.
+    pub kind: FieldKind,
+    /// What it is called.
+    pub name: String,
+    /// What it looks like.
+    pub tensor: TensorType,
+    /// One more than the largest class or number of a row, where integers are wanted.
+    pub below: usize,
+    /// Whether samples may do without it.
+    pub optional: bool,
+}
+
+/// How the samples of a source become what is wanted.
+pub struct Reading {
+    source: Arc<dyn Source>,
+    bound: Vec<Bound>,
+    fields: Vec<Field>,
+    augment: Augment,
+    seed: u64,
+}
+
+/// One field and where it comes from.
+struct Bound {
+    want: Want,
+    /// Columns whose elements follow each other.
+    columns: Vec<usize>,
+    form: Form,
+}
+
+/// What is done with what is read.
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Image(Frame),
+    /// Numbers, those from 0 to 255 as brightness.
+    Pixels(Pixels),
+    Numbers,
+    /// The number of a class.
+    Class,
+    /// A 1 in the place of the class.
+    OneHot,
+}
+
+/// The elements of one field of one sample.
+pub(crate) enum Values {
+    F32(Vec<f32>),
+    I32(Vec<i32>),
+}
+
+impl Reading {
+    /// Finds a column for everything that is wanted, or says what is missing.
+    pub fn new(
+        source: Arc<dyn Source>,
+        wants: &[Want],
+        settings: &Settings,
+        pixels: &Pixels,
+    ) -> Result<Self, InputError> {
+        let bound = bind::bind(&*source, wants, pixels)?;
+        let field = |bound: &Bound| Field::new(bound.want.kind, bound.want.name.clone(), bound.want.tensor.clone());
+        let fields = bound.iter().map(field).collect();
+        Ok(Self { source, bound, fields, augment: settings.augment, seed: settings.seed })
+    }
+
+    /// The same for other samples with the same columns.
+    pub fn of(&self, source: Arc<dyn Source>) -> Self {
+        let bound = |bound: &Bound| Bound {
+            want: bound.want.clone(),
+            columns: bound.columns.clone(),
+            form: bound.form.clone(),
+        };
+        let bound = self.bound.iter().map(bound).collect();
+        Self { source, bound, fields: self.fields.clone(), augment: self.augment, seed: self.seed }
+    }
+
+    /// Where samples come from.
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// What samples become.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// What a sample takes when it is ready.
+    pub fn sample_bytes(&self) -> Bytes {
+        let elements: usize = self.bound.iter().map(|bound| bound.want.tensor.shape.elements()).sum();
+        // Each field is a list of its own.
+        Bytes((4 * elements + 64 * self.bound.len()) as u64)
+    }
+
+    /// What the work on a sample takes at most, as far as is known.
+    pub fn room_bytes(&self) -> Bytes {
+        let sizes = self.bound.iter().flat_map(|bound| bound.columns.iter().map(move |&column| (bound, column)));
+        let sizes = sizes.map(|(bound, column)| {
+            match (&self.source.columns()[column].content, &bound.form) {
+                (Content::Images(images), Form::Image(frame)) => images.worst.map_or(Sizes::default(), |worst| {
+                    Sizes { file: worst.1, ..image::sizes(&worst.0, frame) }
+                }),
+                (Content::Numbers(numbers), _) => {
+                    let bytes = (numbers.elements() * numbers.element.bytes()) as u64;
+                    Sizes { file: bytes.max(64 << 10), inner: bytes, ..Sizes::default() }
+                }
+                _ => Sizes { file: 64 << 10, ..Sizes::default() },
+            }
+        });
+        sizes.fold(Sizes::default(), Sizes::max).total()
+    }
+
+    /// Room for the elements of one sample.
+    pub(crate) fn values(&self) -> Vec<Values> {
+        let values = |bound: &Bound| {
+            let elements = bound.want.tensor.shape.elements();
+            match bound.want.tensor.element {
+                ElementType::I32 => Values::I32(vec![0; elements]),
+                ElementType::F32 | ElementType::F16 | ElementType::Bf16 => Values::F32(vec![0.0; elements]),
+            }
+        };
+        self.bound.iter().map(values).collect()
+    }
+
+    /// Writes all fields of a sample as it is drawn.
+    pub(crate) fn write(&self, drawn: Drawn, room: &mut Room, into: &mut [Values]) -> Result<(), InputError> {
+        let draw = match drawn.epoch {
+            Some(epoch) if self.augment != Augment::default() => self.augment.draw(self.seed, epoch, drawn.sample),
+            _ => Draw::NONE,
+        };
+        self.bound.iter().zip(into).try_for_each(|(bound, into)| {
+            let mut at = 0;
+            for &column in &bound.columns {
+                at += self.write_column(bound, (drawn.sample, column), &draw, room, into.after(at))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The same for a sample as it is.
+    pub(crate) fn write_plain(&self, sample: usize, room: &mut Room, into: &mut [Values]) -> Result<(), InputError> {
+        self.write(Drawn { sample, epoch: None }, room, into)
+    }
+
+    /// Reads the targets of all samples, if that is quick: those that make no sense are better found now.
+    pub fn check_targets(&self, room: &mut Room) -> Result<(), InputError> {
+        let is_quick = |column: &usize| !matches!(self.source.columns()[*column].content, Content::Images(_));
+        let targets = self.bound.iter().filter(|bound| {
+            bound.want.kind == FieldKind::Target && bound.columns.iter().all(is_quick)
+        });
+        let targets: Vec<&Bound> = targets.collect();
+        for sample in 0..self.source.count() {
+            for bound in &targets {
+                let mut values = Values::F32(vec![0.0; bound.want.tensor.shape.elements()]);
+                if bound.want.tensor.element == ElementType::I32 {
+                    values = Values::I32(vec![0; bound.want.tensor.shape.elements()]);
+                }
+                let column = bound.columns[0];
+                self.write_column(bound, (sample, column), &Draw::NONE, room, values.after(0))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what comes from one column; gives how many elements these are.
+    fn write_column(
+        &self,
+        bound: &Bound,
+        (sample, column): (usize, usize),
+        draw: &Draw,
+        room: &mut Room,
+        into: Elements<'_>,
+    ) -> Result<usize, InputError> {
+        let place = || self.source.place(sample);
+        let datum = self.source.read(sample, column, room)?;
+        match (datum, &bound.form, &self.source.columns()[column].content) {
+            (Datum::Image(bytes), Form::Image(frame), _) => {
+                let Elements::F32(into) = into else { unreachable!("images are float32") };
+                self.write_image((sample, column), bytes, frame, draw, room, into)?;
+                Ok(into.len())
+            }
+            (Datum::Class(class), form, _) => write_class(class, form, &bound.want, into, &place),
+            (Datum::Value(value), form, _) => write_value(value, form, &bound.want, into, &place),
+            (Datum::Numbers(bytes), form, Content::Numbers(numbers)) => {
+                let bytes = &room.file[..bytes];
+                match (form, numbers.elements()) {
+                    (Form::Class | Form::OneHot, 1) => {
+                        write_value(numbers.element.value(bytes), form, &bound.want, into, &place)
+                    }
+                    _ => write_numbers(numbers.element, bytes, form, &bound.want, into, &place),
+                }
+            }
+            _ => Err(InputError::sample(place(), "it is not what the first sample is")),
+        }
+    }
+
+    /// Decodes and resizes the image that was read. Where the room has to grow for that, and others are in the way, the
+    /// file is read again.
+    fn write_image(
+        &self,
+        (sample, column): (usize, usize),
+        mut bytes: usize,
+        frame: &Frame,
+        draw: &Draw,
+        room: &mut Room,
+        into: &mut [f32],
+    ) -> Result<(), InputError> {
+        let place = || self.source.place(sample);
+        for _ in 0..MOST_TRIES {
+            let header = probe(&|offset, into| copy(&room.file[..bytes], offset, into));
+            let header = header.map_err(|problem| InputError::sample(place(), problem))?;
+            let sizes = Sizes { file: bytes as u64, ..image::sizes(&header, frame) };
+            if room.has(sizes) {
+                return image::write(room, bytes, &header, frame, draw, into, &place);
+            }
+            room.fit_more(sizes, &place)?;
+            match self.source.read(sample, column, room)? {
+                Datum::Image(again) => bytes = again,
+                _ => return Err(InputError::sample(place(), "it is no image any more")),
+            }
+        }
+        Err(InputError::sample(place(), "it is another image each time it is read"))
+    }
+}
+
+impl Values {
+    pub(crate) fn after(&mut self, start: usize) -> Elements<'_> {
+        match self {
+            Self::F32(values) => Elements::F32(&mut values[start..]),
+            Self::I32(values) => Elements::I32(&mut values[start..]),
+        }
+    }
+
+    pub(crate) fn copy_to(&self, into: Elements<'_>) {
+        match (self, into) {
+            (Self::F32(from), Elements::F32(into)) => into.copy_from_slice(from),
+            (Self::I32(from), Elements::I32(into)) => into.copy_from_slice(from),
+            _ => unreachable!("fields are bound by their types"),
+        }
+    }
+}
+
+/// Writes a class as its number, or as a 1 in its place.
+fn write_class(
+    class: usize,
+    form: &Form,
+    want: &Want,
+    into: Elements<'_>,
+    place: &dyn Fn() -> String,
+) -> Result<usize, InputError> {
+    if class >= want.below {
+        let problem = format!("the class is {class}, where `{}` has {}, counted from 0", want.name, want.below);
+        return Err(InputError::sample(place(), problem));
+    }
+    match (form, into) {
+        (Form::OneHot, Elements::F32(into)) => {
+            into.fill(0.0);
+            into[class] = 1.0;
+            Ok(into.len())
+        }
+        (_, Elements::F32(into)) => {
+            into[0] = class as f32;
+            Ok(1)
+        }
+        (_, Elements::I32(into)) => {
+            into[0] = class as i32;
+            Ok(1)
+        }
+    }
+}
+
+fn write_value(
+    value: f64,
+    form: &Form,
+    want: &Want,
+    into: Elements<'_>,
+    place: &dyn Fn() -> String,
+) -> Result<usize, InputError> {
+    let is_class = matches!(form, Form::Class | Form::OneHot);
+    match (is_class, whole(value), into) {
+        (true, Some(class), into) => write_class(class, form, want, into, place),
+        (true, None, _) => {
+            let problem = format!("{value} is no class: `{}` has {}, counted from 0", want.name, want.below);
+            Err(InputError::sample(place(), problem))
+        }
+        (false, _, Elements::F32(into)) => {
+            into[0] = value as f32;
+            Ok(1)
+        }
+        (false, _, Elements::I32(into)) => {
+            into[0] = integer(value, want, place)?;
+            Ok(1)
+        }
+    }
+}
+
+/// Writes all numbers of a column.
+fn write_numbers(
+    element: Number,
+    bytes: &[u8],
+    form: &Form,
+    want: &Want,
+    into: Elements<'_>,
+    place: &dyn Fn() -> String,
+) -> Result<usize, InputError> {
+    let each = bytes.chunks_exact(element.bytes());
+    let count = each.len();
+    match (into, form, element) {
+        (Elements::F32(into), Form::Pixels(pixels), _) => {
+            let channels = want.tensor.shape.extents().last().copied().unwrap_or(1).clamp(1, 4);
+            let lines: Vec<(f32, f32)> = (0..channels).map(|channel| pixels.line(channel)).collect();
+            for (at, (into, byte)) in into.iter_mut().zip(bytes).enumerate() {
+                let (factor, summand) = lines[at % channels];
+                *into = f32::from(*byte) * factor + summand;
+            }
+        }
+        (Elements::F32(into), _, Number::F32) => {
+            let numbers = each.map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes")));
+            into.iter_mut().zip(numbers).for_each(|(into, number)| *into = number);
+        }
+        (Elements::F32(into), _, _) => {
+            into.iter_mut().zip(each).for_each(|(into, bytes)| *into = element.value(bytes) as f32);
+        }
+        (Elements::I32(into), _, _) => {
+            for (into, bytes) in into.iter_mut().zip(each) {
+                *into = integer(element.value(bytes), want, place)?;
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// A number that is wanted as an integer.
+fn integer(value: f64, want: &Want, place: &dyn Fn() -> String) -> Result<i32, InputError> {
+    let is_integer = value.fract() == 0.0 && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value);
+    match is_integer && value >= 0.0 && value < want.below as f64 {
+        true => Ok(value as i32),
+        false => {
+            let problem = format!("{value} is none of the integers from 0 to {} that `{}` takes", want.below - 1, want.name);
+            Err(InputError::sample(place(), problem))
+        }
+    }
+}
