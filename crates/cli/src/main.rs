@@ -4,6 +4,7 @@
 //! early (`| head`) changes nothing about them.
 
 mod calibrate;
+mod data;
 mod devices;
 mod diagnose;
 mod export;
@@ -103,6 +104,10 @@ enum Command {
     ///
     /// Exit codes: 0 trained, 1 does not fit or ran out of memory, 2 bad usage or input.
     Train(Box<train::Train>),
+    /// Show what is in a folder or file of data: samples, classes, what is broken, and how fast it can be read
+    ///
+    /// Exit codes: 0 all can be read, 1 some samples are broken, 2 bad usage or input.
+    Data(data::Data),
     /// Place the buffers of a layout problem in as little memory as possible, and draw them
     Place(place::Place),
     /// Show the devices, their limits and how much of each is free
@@ -126,6 +131,7 @@ impl Command {
             Self::Export(arguments) => export::run(arguments),
             Self::Diagnose(arguments) => diagnose::run(arguments),
             Self::Train(arguments) => train::run(arguments),
+            Self::Data(arguments) => data::run(arguments),
             Self::Place(arguments) => place::run(arguments),
             Self::Devices(arguments) => devices::run(arguments),
             Self::Calibrate(arguments) => calibrate::run(arguments),
@@ -141,6 +147,7 @@ impl Command {
             Self::Replay(arguments) => arguments.json,
             Self::Diagnose(arguments) => arguments.json,
             Self::Train(arguments) => arguments.step.json,
+            Self::Data(arguments) => arguments.json,
             Self::Place(arguments) => arguments.json,
             Self::Devices(arguments) => arguments.json,
             Self::Calibrate(arguments) => arguments.json,

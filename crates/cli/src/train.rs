@@ -1,8 +1,10 @@
 //! `plimsoll train`: a training run inside a memory budget.
 
 mod display;
+mod input;
 mod memory_use;
 
+pub use input::pixel_range;
 pub use memory_use::Switch;
 
 use crate::devices::part;
@@ -13,8 +15,9 @@ use crate::step::Step;
 use crate::table::Table;
 use clap::Args;
 use display::Display;
+use input::InputArguments;
 use memory_use::MemoryArguments;
-use plimsoll::reports::TrainReport;
+use plimsoll::reports::{InputReport, TrainReport};
 use plimsoll::{Bytes, DeviceRequest, HeadScore, PartRequest, RunLength, StepSource, TrainRequest};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,9 +40,13 @@ pub struct Train {
     /// first]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = part)]
     split: Vec<PartRequest>,
-    /// digits (embedded) or synthetic (random samples of what the model takes)
-    #[arg(long, value_name = "NAME", default_value = "digits")]
+    /// Data of your own: a folder of images by class, a .csv, an .npz, MNIST's files, .tfrecord files, or a data.toml;
+    /// or digits (embedded) or synthetic (random samples of what the model takes)
+    #[arg(long, value_name = "PATH|NAME", default_value = "digits")]
     data: String,
+    /// What else is said about data of one's own.
+    #[command(flatten)]
+    input: InputArguments,
     /// How often every sample is seen
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "steps")]
     epochs: u64,
@@ -81,10 +88,13 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     notes::tell(run.notes());
     let (headline, data) = (run.prepared()[0].headline(), run.data());
     output::tell(format!("{headline} · {} samples of {}", data.train.count(), data.name));
+    run.own_data().iter().flat_map(|own| &own.said).for_each(output::tell);
     let (peak, limit) = (run.planned_peak(), run.device().limit());
     let automatic = arguments.step.memory.is_none() && arguments.split.is_empty();
     let source = if automatic { " (automatic limit)" } else { "" };
-    output::tell(format!("planned peak {peak} ({} bytes) of {limit}{source}", peak.0));
+    let beside =
+        run.own_data().map(|own| format!(", and {} to read data with", own.memory())).unwrap_or_default();
+    output::tell(format!("planned peak {peak} ({} bytes) of {limit}{source}{beside}", peak.0));
     let mut display = Display::new(run.settings().steps);
     let report = run.train(|happening| display.show(happening));
     display.finish();
@@ -105,6 +115,7 @@ impl Train {
             step,
             device: DeviceRequest { name, memory: self.step.memory, split, growth },
             data: self.data.clone(),
+            input: self.input.request(),
             length: self.steps.map_or(RunLength::Epochs(self.epochs), RunLength::Steps),
             learning_rate: self.learning_rate,
             seed: self.seed,
@@ -137,6 +148,7 @@ fn as_text(report: &TrainReport) -> String {
         let why = "changed nothing: their loss or gradients were not finite".to_string();
         row("skipped", report.skipped_steps.to_string(), why);
     }
+    report.input.iter().for_each(|input| add_input(input, &mut row));
     let accuracy = report.test_heads.is_none();
     add_scores(&mut row, report.loss, &report.heads, accuracy, "of the last step");
     if let (Some(loss), Some(heads)) = (report.test_loss, &report.test_heads) {
@@ -163,6 +175,20 @@ fn add_scores(
         if let Some(accuracy) = head.accuracy.filter(|_| with_accuracy) {
             row(&name("accuracy"), format!("{:.2} %", 100.0 * accuracy), of.to_string());
         }
+    }
+}
+
+/// What reading data of one's own came to.
+fn add_input(input: &InputReport, row: &mut dyn FnMut(&str, String, String)) {
+    row("input memory", input.peak_bytes.to_string(), format!("at most, of {}", input.memory_bytes));
+    let share = format!("{:.1} %", 100.0 * input.waited_share);
+    row("waited for input", share, format!("of the steps' time; it is mostly {}", input.mostly));
+    if let Some(first) = input.left_out.first() {
+        row(
+            "left out",
+            input.left_out_count.to_string(),
+            format!("samples that cannot be read, such as {first}"),
+        );
     }
 }
 

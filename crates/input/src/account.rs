@@ -9,7 +9,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// A number of bytes that several threads share.
 #[derive(Debug)]
 pub struct Account {
-    limit: Bytes,
     books: Mutex<Books>,
     changed: Condvar,
 }
@@ -38,6 +37,7 @@ pub struct Shortage {
 
 #[derive(Debug, Default)]
 struct Books {
+    limit: Bytes,
     held: Bytes,
     passing: Bytes,
     peak: Bytes,
@@ -47,12 +47,19 @@ struct Books {
 impl Account {
     /// An account with a limit.
     pub fn new(limit: Bytes) -> Arc<Self> {
-        Arc::new(Self { limit, books: Mutex::default(), changed: Condvar::new() })
+        let books = Books { limit, ..Books::default() };
+        Arc::new(Self { books: Mutex::new(books), changed: Condvar::new() })
     }
 
     /// What there is in all.
     pub fn limit(&self) -> Bytes {
-        self.limit
+        self.books().limit
+    }
+
+    /// Gives it another limit; what is taken stays.
+    pub fn set_limit(&self, limit: Bytes) {
+        self.books().limit = limit;
+        self.changed.notify_all();
     }
 
     /// What is taken now.
@@ -68,15 +75,16 @@ impl Account {
 
     /// What nobody holds for long.
     pub fn left(&self) -> Bytes {
-        self.limit.saturating_sub(self.books().held)
+        let books = self.books();
+        books.limit.saturating_sub(books.held)
     }
 
     /// Takes bytes for long, if they are there now.
     pub fn hold(self: &Arc<Self>, who: &str, bytes: Bytes) -> Result<Taken, Shortage> {
         let mut books = self.books();
-        let left = self.limit.saturating_sub(books.held + books.passing);
+        let left = books.limit.saturating_sub(books.held + books.passing);
         if bytes > left {
-            return Err(self.shortage(who, bytes, left));
+            return Err(books.shortage(who, bytes, left));
         }
         books.held += bytes;
         books.peak = books.peak.max(books.held + books.passing);
@@ -90,11 +98,11 @@ impl Account {
         let mut books = self.books();
         books.waiting += 1;
         let outcome = loop {
-            let left = self.limit.saturating_sub(books.held);
+            let left = books.limit.saturating_sub(books.held);
             if bytes > left {
-                break Err(self.shortage(who, bytes, left));
+                break Err(books.shortage(who, bytes, left));
             }
-            if books.held + books.passing + bytes <= self.limit {
+            if books.held + books.passing + bytes <= books.limit {
                 books.passing += bytes;
                 books.peak = books.peak.max(books.held + books.passing);
                 break Ok(Taken { account: self.clone(), bytes, is_held: false });
@@ -110,12 +118,14 @@ impl Account {
         self.books().waiting > 0
     }
 
-    fn shortage(&self, who: &str, asked: Bytes, left: Bytes) -> Shortage {
-        Shortage { who: who.to_string(), asked, limit: self.limit, left }
-    }
-
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Books {
+    fn shortage(&self, who: &str, asked: Bytes, left: Bytes) -> Shortage {
+        Shortage { who: who.to_string(), asked, limit: self.limit, left }
     }
 }
 

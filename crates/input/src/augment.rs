@@ -37,10 +37,13 @@ impl Augment {
     /// What is wrong with the settings, if something is.
     pub fn problem(&self) -> Option<String> {
         let crop = self.crop.filter(|crop| !(*crop > 0.0 && *crop <= 1.0));
-        let shares = [("brightness", self.brightness), ("contrast", self.contrast), ("saturation", self.saturation)];
+        let shares =
+            [("brightness", self.brightness), ("contrast", self.contrast), ("saturation", self.saturation)];
         let share = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share));
         match (crop, share) {
-            (Some(crop), _) => Some(format!("crop = {crop} is no share of a side: it is more than 0 and at most 1")),
+            (Some(crop), _) => {
+                Some(format!("crop = {crop} is no share of a side: it is more than 0 and at most 1"))
+            }
             (None, Some((name, share))) => Some(format!("{name} = {share} is not between 0 and 1")),
             (None, None) => None,
         }

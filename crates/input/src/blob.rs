@@ -22,8 +22,14 @@ pub(crate) type Work<'a> = dyn FnMut(&mut dyn Read) -> io::Result<u64> + 'a;
 
 enum Content {
     /// A part of a file.
-    File { file: File, start: u64 },
-    Memory { bytes: Vec<u8>, _taken: Taken },
+    File {
+        file: File,
+        start: u64,
+    },
+    Memory {
+        bytes: Vec<u8>,
+        _taken: Taken,
+    },
 }
 
 impl Blob {
@@ -59,7 +65,8 @@ impl Blob {
         let left = account.left();
         let failed = |error: io::Error| InputError::file(path, format!("it cannot be unpacked: {error}"));
         let most = left.0.saturating_add(1);
-        let length = open(&mut |reader| io::copy(&mut reader.take(most), &mut io::sink()))?.map_err(failed)?;
+        let length =
+            open(&mut |reader| io::copy(&mut reader.take(most), &mut io::sink()))?.map_err(failed)?;
         if length > left.0 {
             let problem = format!("it unpacks to more than {left}, which is all that input memory leaves");
             let hint = "unpack it on disk first, or give input more memory";
@@ -86,12 +93,14 @@ impl Blob {
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), InputError> {
         let end = offset.checked_add(into.len() as u64);
         if end.is_none_or(|end| end > self.length) {
-            return Err(InputError::file(&self.path, format!("it ends before byte {offset} + {}", into.len())));
+            return Err(InputError::file(
+                &self.path,
+                format!("it ends before byte {offset} + {}", into.len()),
+            ));
         }
         match &self.content {
-            Content::File { file, start } => {
-                read_at(file, start + offset, into).map_err(|error| InputError::file(&self.path, explained(error)))
-            }
+            Content::File { file, start } => read_at(file, start + offset, into)
+                .map_err(|error| InputError::file(&self.path, explained(error))),
             Content::Memory { bytes, .. } => {
                 let start = offset as usize;
                 into.copy_from_slice(&bytes[start..start + into.len()]);

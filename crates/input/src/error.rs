@@ -28,11 +28,7 @@ impl InputError {
 
     /// The same, with what would help.
     pub fn file_with(path: &Path, problem: impl Display, hint: impl Into<String>) -> Self {
-        Self::File {
-            path: path.display().to_string(),
-            problem: problem.to_string(),
-            hint: Some(hint.into()),
-        }
+        Self::File { path: path.display().to_string(), problem: problem.to_string(), hint: Some(hint.into()) }
     }
 
     /// Something wrong with one sample.

@@ -87,7 +87,9 @@ impl Found {
                 return Ok(None);
             }
         }
-        let name = |class: usize| names.and_then(|names| names.get(class).cloned()).unwrap_or_else(|| class.to_string());
+        let name = |class: usize| {
+            names.and_then(|names| names.get(class).cloned()).unwrap_or_else(|| class.to_string())
+        };
         Ok(Some(counts.into_iter().map(|(class, count)| ClassCount { name: name(class), count }).collect()))
     }
 
@@ -121,7 +123,11 @@ impl Found {
             .iter()
             .zip(images.channels)
             .filter(|(_, count)| *count > 0)
-            .map(|(kind, count)| if count == self.train.count() { kind.to_string() } else { format!("{count} {kind}") })
+            .map(
+                |(kind, count)| {
+                    if count == self.train.count() { kind.to_string() } else { format!("{count} {kind}") }
+                },
+            )
             .collect();
         let mut line = format!("{size}, {}", kinds.join(", "));
         if images.deep > 0 {

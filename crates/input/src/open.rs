@@ -67,7 +67,9 @@ fn keep_apart(found: &mut Found, account: &Arc<Account>) -> Result<(), InputErro
             found.test = Some(Arc::new(apart));
         }
         (Some(_), Some(_)) => {
-            found.notes.push("the data has a part to judge by, so that nothing else is kept apart".to_string());
+            found
+                .notes
+                .push("the data has a part to judge by, so that nothing else is kept apart".to_string());
         }
         (None, _) => {}
     }
@@ -91,10 +93,16 @@ fn open_file(path: &Path, settings: &Settings, account: &Arc<Account>) -> Result
             "save both with np.savez(\"data.npz\", x=..., y=...), or name the folder that has x.npy and y.npy",
         ),
         "tfrecord" | "tfrecords" | "tfrec" => Ok(Opened::new("TFRecord", Records::open(&[path], account)?)),
-        "parquet" => refuse("Parquet is not read yet", "write it as CSV: pandas.read_parquet(...).to_csv(\"data.csv\", index=False)"),
-        "jpg" | "jpeg" | "png" => refuse("one image is no data set", "name the folder that has a folder for each class"),
+        "parquet" => refuse(
+            "Parquet is not read yet",
+            "write it as CSV: pandas.read_parquet(...).to_csv(\"data.csv\", index=False)",
+        ),
+        "jpg" | "jpeg" | "png" => {
+            refuse("one image is no data set", "name the folder that has a folder for each class")
+        }
         _ if is_idx(path) => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder =
+                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             open_idx(folder, account)?.ok_or_else(|| InputError::file(path, "there are no labels beside it"))
         }
         _ => refuse(
@@ -109,7 +117,8 @@ fn open_folder(path: &Path, settings: &Settings, account: &Arc<Account>) -> Resu
         return Ok(opened);
     }
     let entries = folder::entries(path)?;
-    let files: Vec<&str> = entries.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name.as_str()).collect();
+    let files: Vec<&str> =
+        entries.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name.as_str()).collect();
     let with_end = |end: &str| files.iter().filter(|name| end_of(Path::new(name)) == end).count();
     if with_end("npy") > 0 {
         let arrays = files.iter().filter(|name| name.ends_with(".npy")).map(|name| {
@@ -150,12 +159,15 @@ fn open_images(
     };
     let train = ImageFolder::open(&path.join(train), None, settings, account)?;
     let mut notes = image_notes(&train);
-    let Content::Class(classes) = &train.columns()[1].content else { unreachable!("the second column has classes") };
+    let Content::Class(classes) = &train.columns()[1].content else {
+        unreachable!("the second column has classes")
+    };
     let (test, validation) = (part(Split::Test), part(Split::Validation));
     if let (Some(test), Some(validation)) = (test, validation) {
         notes.push(format!("the result is judged by `{test}`; `{validation}` is not used"));
     }
-    let judged = test.or(validation).map(|name| ImageFolder::open(&path.join(name), Some(classes), settings, account));
+    let judged =
+        test.or(validation).map(|name| ImageFolder::open(&path.join(name), Some(classes), settings, account));
     let test = judged.transpose()?.map(|test| Arc::new(test) as Arc<dyn Source>);
     Ok(Opened { kind: "images", train: Arc::new(train), test, notes })
 }
@@ -163,7 +175,8 @@ fn open_images(
 fn image_notes(images: &ImageFolder) -> Vec<String> {
     let Content::Class(classes) = &images.columns()[1].content else { return Vec::new() };
     let empty = classes.iter().zip(images.class_sizes()).filter(|(_, size)| *size == 0);
-    let mut notes: Vec<String> = empty.map(|(class, _)| format!("the class `{class}` has no images")).collect();
+    let mut notes: Vec<String> =
+        empty.map(|(class, _)| format!("the class `{class}` has no images")).collect();
     if images.others() > 0 {
         notes.push(format!("{} files are no images, by their names, and left aside", images.others()));
     }
@@ -193,7 +206,11 @@ fn open_tables(
             Ok(Opened { test, ..Opened::new("table", train) })
         }
         (None, [only]) => Ok(Opened::new("table", open(only)?)),
-        (None, _) => Err(InputError::file_with(path, "it has several tables", "name one of them, or call one train.csv")),
+        (None, _) => Err(InputError::file_with(
+            path,
+            "it has several tables",
+            "name one of them, or call one train.csv",
+        )),
     }
 }
 
@@ -222,7 +239,8 @@ fn open_records(path: &Path, files: &[&str], account: &Arc<Account>) -> Result<O
 /// MNIST's files: images and labels with the same beginning of their names.
 fn open_idx(folder: &Path, account: &Arc<Account>) -> Result<Option<Opened>, InputError> {
     let entries = folder::entries(folder)?;
-    let files: Vec<&String> = entries.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name).collect();
+    let files: Vec<&String> =
+        entries.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name).collect();
     let pair = |split: Split| {
         let images = files.iter().find(|name| {
             is_idx(Path::new(name)) && name.contains("images") && Split::of_name(name) == Some(split)
@@ -260,15 +278,24 @@ fn end_of(path: &Path) -> String {
 
 /// Parts of one data set have the same columns.
 fn same_columns(train: &dyn Source, test: &dyn Source, path: &Path) -> Result<(), InputError> {
-    let names = |source: &dyn Source| source.columns().iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    let names =
+        |source: &dyn Source| source.columns().iter().map(|column| column.name.clone()).collect::<Vec<_>>();
     let classes = |source: &dyn Source| {
         let class = |content: &Content| matches!(content, Content::Class(_)).then(|| content.clone());
-        source.columns().iter().filter(|column| column.role == Some(FieldKind::Target)).find_map(|column| class(&column.content))
+        source
+            .columns()
+            .iter()
+            .filter(|column| column.role == Some(FieldKind::Target))
+            .find_map(|column| class(&column.content))
     };
     match () {
         () if names(train) != names(test) => Err(InputError::file(
             path,
-            format!("its columns are {}, those to learn from {}", names(test).join(", "), names(train).join(", ")),
+            format!(
+                "its columns are {}, those to learn from {}",
+                names(test).join(", "),
+                names(train).join(", ")
+            ),
         )),
         () if classes(train) != classes(test) => {
             Err(InputError::file(path, "its classes are others than those to learn from"))

@@ -8,7 +8,7 @@ use crate::reading::Values;
 use crate::samples::Drawn;
 use crate::{Account, Elements, Field, InputError, Reading, Room, Samples, Taken};
 use plimsoll_trace::Bytes;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,6 +24,8 @@ pub struct Prefetched {
     running: RefCell<Option<Running>>,
     current: RefCell<Current>,
     rates: RefCell<Rates>,
+    /// The seed of the last order that was announced.
+    seed: Cell<Option<u64>>,
 }
 
 /// What reading ahead takes.
@@ -69,13 +71,17 @@ impl Needs {
     fn within(reading: &Reading, left: Bytes, batch: usize, threads: usize) -> Result<Self, InputError> {
         let (sample, room) = (reading.sample_bytes(), reading.room_bytes());
         let least = Bytes(sample.0.saturating_mul(batch as u64));
-        let fits = |threads: usize| Bytes(room.0.saturating_mul(threads as u64).saturating_add(least.0)) <= left;
+        let fits =
+            |threads: usize| Bytes(room.0.saturating_mul(threads as u64).saturating_add(least.0)) <= left;
         let Some(threads) = (1..=threads.max(1)).rev().find(|&threads| fits(threads)) else {
             let problem = format!(
                 "a batch of {batch} samples takes {least} when it is ready, and the work on a sample {room}: input memory \
                  leaves {left}"
             );
-            return Err(InputError::unsuitable(problem, Some("give input more memory, or make the batch smaller".to_string())));
+            return Err(InputError::unsuitable(
+                problem,
+                Some("give input more memory, or make the batch smaller".to_string()),
+            ));
         };
         let slots = (left.0 - room.0 * threads as u64) / sample.0.max(1);
         let slots = (slots as usize).clamp(batch, Self::BATCHES * batch);
@@ -110,6 +116,7 @@ impl Prefetched {
             running: RefCell::new(None),
             current: RefCell::default(),
             rates: RefCell::default(),
+            seed: Cell::default(),
         })
     }
 
@@ -163,8 +170,8 @@ impl Prefetched {
         let count = self.reading.source().count() as u64;
         for (row, &sample) in samples.iter().enumerate() {
             let mut values = self.reading.values();
-            let epoch = Some((position + row as u64) / count);
-            self.reading.write(Drawn { sample, epoch }, &mut room, &mut values)?;
+            let turn = self.seed.get().map(|seed| (seed, (position + row as u64) / count));
+            self.reading.write(Drawn { sample, turn }, &mut room, &mut values)?;
             current.slots.push((sample, values));
         }
         self.rates.borrow_mut().samples += samples.len() as u64;
@@ -213,19 +220,21 @@ impl Samples for Prefetched {
         let Current { slots, last, .. } = &mut *current;
         // Rows are written one after the other. That tells a sample from itself, where an epoch ends within a batch and
         // the next begins with the same one.
-        let found = (1..=slots.len()).map(|ahead| (*last + ahead) % slots.len()).find(|&at| slots[at].0 == sample);
+        let found =
+            (1..=slots.len()).map(|ahead| (*last + ahead) % slots.len()).find(|&at| slots[at].0 == sample);
         *last = found.expect("samples are made ready before they are written");
         slots[*last].1[field].copy_to(into);
     }
 
     fn announce(&self, seed: Option<u64>, positions: Range<u64>) {
         self.rest();
+        self.seed.set(seed);
         // Where there is no memory to read ahead, samples are read when they are wanted.
         *self.running.borrow_mut() = self.start(seed, positions).ok();
     }
 
     fn ready(&self, position: u64, samples: &[usize]) -> Result<(), InputError> {
-        if self.current.borrow_mut().is(position, samples) {
+        if self.current.borrow_mut().has(position, samples) {
             return Ok(());
         }
         let mut running = self.running.borrow_mut();
@@ -270,10 +279,16 @@ struct Current {
 }
 
 impl Current {
-    /// Whether these samples are here already; they are written from the first on again.
-    fn is(&mut self, position: u64, samples: &[usize]) -> bool {
-        let is_there = self.position == Some(position) && self.slots.iter().map(|(sample, _)| sample).eq(samples);
-        self.last = if is_there { samples.len().saturating_sub(1) } else { self.last };
+    /// Whether these samples are here already, perhaps among others; the first of them is written next.
+    fn has(&mut self, position: u64, samples: &[usize]) -> bool {
+        let ahead = self.position.and_then(|first| position.checked_sub(first));
+        let Some(ahead) = ahead.filter(|ahead| *ahead < self.slots.len() as u64) else { return false };
+        let ahead = ahead as usize;
+        let here = self.slots[ahead..].iter().map(|(sample, _)| sample).take(samples.len());
+        let is_there = here.eq(samples);
+        if is_there {
+            self.last = (ahead + self.slots.len() - 1) % self.slots.len();
+        }
         is_there
     }
 }
@@ -331,7 +346,10 @@ impl Shared {
             let read = catch_unwind(AssertUnwindSafe(|| self.reading.write(drawn, &mut room, &mut values)));
             let read = read.unwrap_or_else(|_| {
                 room.rest();
-                Err(InputError::sample(self.reading.source().place(drawn.sample), "its decoder has broken down"))
+                Err(InputError::sample(
+                    self.reading.source().place(drawn.sample),
+                    "its decoder has broken down",
+                ))
             });
             let times = room.take_times();
             let mut state = self.state();

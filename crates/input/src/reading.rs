@@ -7,7 +7,9 @@ use crate::image::{self, Frame, probe};
 use crate::room::Sizes;
 use crate::samples::Drawn;
 use crate::source::{copy, whole};
-use crate::{Augment, Content, Datum, Elements, Field, FieldKind, InputError, Number, Pixels, Room, Settings, Source};
+use crate::{
+    Augment, Content, Datum, Elements, Field, FieldKind, InputError, Number, Pixels, Room, Settings, Source,
+};
 use plimsoll_graph::{ElementType, TensorType};
 use plimsoll_trace::Bytes;
 use std::sync::Arc;
@@ -36,7 +38,6 @@ pub struct Reading {
     bound: Vec<Bound>,
     fields: Vec<Field>,
     augment: Augment,
-    seed: u64,
 }
 
 /// One field and where it comes from.
@@ -75,9 +76,10 @@ impl Reading {
         pixels: &Pixels,
     ) -> Result<Self, InputError> {
         let bound = bind::bind(&*source, wants, pixels)?;
-        let field = |bound: &Bound| Field::new(bound.want.kind, bound.want.name.clone(), bound.want.tensor.clone());
+        let field =
+            |bound: &Bound| Field::new(bound.want.kind, bound.want.name.clone(), bound.want.tensor.clone());
         let fields = bound.iter().map(field).collect();
-        Ok(Self { source, bound, fields, augment: settings.augment, seed: settings.seed })
+        Ok(Self { source, bound, fields, augment: settings.augment })
     }
 
     /// The same for other samples with the same columns.
@@ -88,7 +90,7 @@ impl Reading {
             form: bound.form.clone(),
         };
         let bound = self.bound.iter().map(bound).collect();
-        Self { source, bound, fields: self.fields.clone(), augment: self.augment, seed: self.seed }
+        Self { source, bound, fields: self.fields.clone(), augment: self.augment }
     }
 
     /// Where samples come from.
@@ -110,19 +112,22 @@ impl Reading {
 
     /// What the work on a sample takes at most, as far as is known.
     pub fn room_bytes(&self) -> Bytes {
-        let sizes = self.bound.iter().flat_map(|bound| bound.columns.iter().map(move |&column| (bound, column)));
-        let sizes = sizes.map(|(bound, column)| {
-            match (&self.source.columns()[column].content, &bound.form) {
-                (Content::Images(images), Form::Image(frame)) => images.worst.map_or(Sizes::default(), |worst| {
-                    Sizes { file: worst.1, ..image::sizes(&worst.0, frame) }
-                }),
+        let sizes =
+            self.bound.iter().flat_map(|bound| bound.columns.iter().map(move |&column| (bound, column)));
+        let sizes =
+            sizes.map(|(bound, column)| match (&self.source.columns()[column].content, &bound.form) {
+                (Content::Images(images), Form::Image(frame)) => {
+                    images.worst.map_or(Sizes::default(), |worst| Sizes {
+                        file: worst.1,
+                        ..image::sizes(&worst.0, frame)
+                    })
+                }
                 (Content::Numbers(numbers), _) => {
                     let bytes = (numbers.elements() * numbers.element.bytes()) as u64;
                     Sizes { file: bytes.max(64 << 10), inner: bytes, ..Sizes::default() }
                 }
                 _ => Sizes { file: 64 << 10, ..Sizes::default() },
-            }
-        });
+            });
         sizes.fold(Sizes::default(), Sizes::max).total()
     }
 
@@ -140,8 +145,10 @@ impl Reading {
 
     /// Writes all fields of a sample as it is drawn.
     pub(crate) fn write(&self, drawn: Drawn, room: &mut Room, into: &mut [Values]) -> Result<(), InputError> {
-        let draw = match drawn.epoch {
-            Some(epoch) if self.augment != Augment::default() => self.augment.draw(self.seed, epoch, drawn.sample),
+        let draw = match drawn.turn {
+            Some((seed, epoch)) if self.augment != Augment::default() => {
+                self.augment.draw(seed, epoch, drawn.sample)
+            }
             _ => Draw::NONE,
         };
         self.bound.iter().zip(into).try_for_each(|(bound, into)| {
@@ -154,16 +161,22 @@ impl Reading {
     }
 
     /// The same for a sample as it is.
-    pub(crate) fn write_plain(&self, sample: usize, room: &mut Room, into: &mut [Values]) -> Result<(), InputError> {
-        self.write(Drawn { sample, epoch: None }, room, into)
+    pub(crate) fn write_plain(
+        &self,
+        sample: usize,
+        room: &mut Room,
+        into: &mut [Values],
+    ) -> Result<(), InputError> {
+        self.write(Drawn { sample, turn: None }, room, into)
     }
 
     /// Reads the targets of all samples, if that is quick: those that make no sense are better found now.
     pub fn check_targets(&self, room: &mut Room) -> Result<(), InputError> {
         let is_quick = |column: &usize| !matches!(self.source.columns()[*column].content, Content::Images(_));
-        let targets = self.bound.iter().filter(|bound| {
-            bound.want.kind == FieldKind::Target && bound.columns.iter().all(is_quick)
-        });
+        let targets = self
+            .bound
+            .iter()
+            .filter(|bound| bound.want.kind == FieldKind::Target && bound.columns.iter().all(is_quick));
         let targets: Vec<&Bound> = targets.collect();
         for sample in 0..self.source.count() {
             for bound in &targets {
@@ -265,7 +278,8 @@ fn write_class(
     place: &dyn Fn() -> String,
 ) -> Result<usize, InputError> {
     if class >= want.below {
-        let problem = format!("the class is {class}, where `{}` has {}, counted from 0", want.name, want.below);
+        let problem =
+            format!("the class is {class}, where `{}` has {}, counted from 0", want.name, want.below);
         return Err(InputError::sample(place(), problem));
     }
     match (form, into) {
@@ -352,7 +366,11 @@ fn integer(value: f64, want: &Want, place: &dyn Fn() -> String) -> Result<i32, I
     match is_integer && value >= 0.0 && value < want.below as f64 {
         true => Ok(value as i32),
         false => {
-            let problem = format!("{value} is none of the integers from 0 to {} that `{}` takes", want.below - 1, want.name);
+            let problem = format!(
+                "{value} is none of the integers from 0 to {} that `{}` takes",
+                want.below - 1,
+                want.name
+            );
             Err(InputError::sample(place(), problem))
         }
     }

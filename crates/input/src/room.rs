@@ -96,8 +96,7 @@ impl Room {
         }
         self.rest();
         let taken = self.account.pass("a sample", sizes.total());
-        self.taken =
-            Some(taken.map_err(|shortage| InputError::SampleMemory { place: place(), shortage })?);
+        self.taken = Some(taken.map_err(|shortage| InputError::SampleMemory { place: place(), shortage })?);
         self.sizes = sizes;
         Ok(())
     }
@@ -120,6 +119,21 @@ impl Room {
     /// The file buffer with so many bytes, which [`fit`](Self::fit) has made room for.
     pub(crate) fn file(&mut self, bytes: usize) -> &mut [u8] {
         sized(&mut self.file, bytes)
+    }
+
+    /// The first bytes of what a source has read.
+    ///
+    /// # Panics
+    /// If it has read fewer.
+    pub fn bytes(&self, length: usize) -> &[u8] {
+        &self.file[..length]
+    }
+
+    /// Makes room for so many bytes, and gives them to whoever reads a sample; `place` says where it comes from.
+    pub fn load(&mut self, length: usize, place: &dyn Fn() -> String) -> Result<&mut [u8], InputError> {
+        self.kept = None;
+        self.fit(Sizes { file: length as u64, ..Sizes::default() }, place)?;
+        Ok(self.file(length))
     }
 
     /// Frees all buffers and gives back what was taken.

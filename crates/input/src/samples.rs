@@ -67,8 +67,8 @@ impl Samples for Box<dyn Samples> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Drawn {
     pub(crate) sample: usize,
-    /// How often all samples were drawn before; nothing where samples are taken as they stand.
-    pub(crate) epoch: Option<u64>,
+    /// The seed, and how often all samples were drawn before; nothing where samples are taken as they stand.
+    pub(crate) turn: Option<(u64, u64)>,
 }
 
 impl Drawn {
@@ -77,9 +77,9 @@ impl Drawn {
         match seed {
             Some(seed) => Self {
                 sample: order::sample(seed, position, count),
-                epoch: Some(position / count as u64),
+                turn: Some((seed, position / count as u64)),
             },
-            None => Self { sample: (position % count as u64) as usize, epoch: None },
+            None => Self { sample: (position % count as u64) as usize, turn: None },
         }
     }
 }

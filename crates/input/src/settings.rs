@@ -32,7 +32,7 @@ pub struct Settings {
     pub on_bad_sample: OnBadSample,
     /// How many threads read.
     pub threads: usize,
-    /// Decides which samples are kept apart, and how images are changed.
+    /// Decides which samples are kept apart. It is none of a run's: what a result is judged by stays the same.
     pub seed: u64,
 }
 
@@ -96,6 +96,8 @@ struct Written {
     #[serde(default)]
     augment: Augment,
     shard: Option<[usize; 2]>,
+    #[serde(default)]
+    seed: u64,
 }
 
 /// No such file is longer.
@@ -110,7 +112,8 @@ impl Settings {
             return Err(failed("it is too long to be settings".to_string()));
         }
         let text = std::io::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-        let written: Written = toml::from_str(&text).map_err(|error| failed(error.to_string().trim().replace('\n', " ")))?;
+        let written: Written =
+            toml::from_str(&text).map_err(|error| failed(error.to_string().trim().replace('\n', " ")))?;
         let beside = |named: PathBuf| path.parent().unwrap_or(Path::new("")).join(named);
         let settings = Self {
             target: written.target.or(self.target.clone()),
@@ -124,6 +127,7 @@ impl Settings {
             validation: self.validation.or(written.validation),
             test: written.test.map(beside),
             shard: written.shard.map(|[part, of]| (part, of)),
+            seed: written.seed,
             ..self.clone()
         };
         settings.problem().map_or(Ok((beside(written.path), settings)), |problem| Err(failed(problem)))
@@ -133,7 +137,9 @@ impl Settings {
     pub fn problem(&self) -> Option<String> {
         let share = self.validation.filter(|share| !(*share > 0.0 && *share < 1.0));
         match (share, self.shard) {
-            (Some(share), _) => Some(format!("validation = {share} is no share: it is more than 0 and less than 1")),
+            (Some(share), _) => {
+                Some(format!("validation = {share} is no share: it is more than 0 and less than 1"))
+            }
             (None, Some((part, of))) if part >= of => {
                 Some(format!("there is no shard {part} of {of}: they are counted from 0"))
             }

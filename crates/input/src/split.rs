@@ -125,7 +125,8 @@ pub fn split(
     })?;
     let rest = Part::new(source, account, |sample| apart.bits[sample / 64] >> (sample % 64) & 1 == 0)?;
     if apart.count == 0 || rest.count == 0 {
-        let problem = format!("{} samples are too few to keep a share of {share} of them apart", source.count());
+        let problem =
+            format!("{} samples are too few to keep a share of {share} of them apart", source.count());
         return Err(InputError::unsuitable(problem, None));
     }
     Ok((rest, apart))
@@ -170,7 +171,8 @@ mod tests {
         for count in [60, 600, 5_000] {
             let source = classes(count);
             let (rest, apart) = split(&source, 0.2, 7, &account).unwrap();
-            let places = |part: &Part| (0..part.count()).map(|sample| part.number(sample)).collect::<Vec<_>>();
+            let places =
+                |part: &Part| (0..part.count()).map(|sample| part.number(sample)).collect::<Vec<_>>();
             let mut all = [places(&rest), places(&apart)].concat();
             all.sort_unstable();
             assert!(all.into_iter().eq(0..count), "each sample is in one of them");
@@ -179,7 +181,11 @@ mod tests {
                 places(&apart).iter().filter(|sample| of_class(sample)).count()
             };
             for (class, size) in [count.div_ceil(2), count / 3, count / 6].into_iter().enumerate() {
-                assert!(of(class).abs_diff((0.2 * size as f64).round() as usize) <= 1, "{count} {class}: {}", of(class));
+                assert!(
+                    of(class).abs_diff((0.2 * size as f64).round() as usize) <= 1,
+                    "{count} {class}: {}",
+                    of(class)
+                );
             }
             let other = split(&source, 0.2, 8, &account).unwrap().1;
             assert_ne!(places(&apart), places(&other), "the seed decides");

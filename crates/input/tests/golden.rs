@@ -2,8 +2,8 @@
 
 use plimsoll_graph::{ElementType, Shape, TensorType};
 use plimsoll_input::{
-    Account, Elements, FieldKind, Found, Missing, PixelRange, Pixels, Prefetched, Reading, Samples, Settings, Source,
-    Want, open,
+    Account, Elements, FieldKind, Found, Missing, PixelRange, Pixels, Prefetched, Reading, Samples, Settings,
+    Source, Want, open,
 };
 use plimsoll_trace::Bytes;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ fn images_are_what_pillow_makes_of_them() {
     assert_eq!(found.classes().unwrap(), ["a", "b", "c"]);
     let files: Vec<String> = (0..found.train.count()).map(|sample| found.train.place(sample)).collect();
     for channels in [1, 3] {
-        let samples = read(found.train.clone(), &[input("image", &[10, 12, channels]), class(3)], PixelRange::Bytes);
+        let samples =
+            read(found.train.clone(), &[input("image", &[10, 12, channels]), class(3)], PixelRange::Bytes);
         for (file, sample) in files.iter().zip(samples) {
             let name = file.split("images/").nth(1).unwrap();
             let key = format!("{}:{channels}", name.replace('/', "-"));
@@ -166,7 +167,8 @@ fn records_of_tensorflow_are_read() {
 fn tables_are_read_by_their_columns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.csv");
-    let text = "id,\"height, m\",class,weight\r\n1,1.5,\"big \"\"one\"\"\",\r\n\r\n2,-2e3,small,7\r\n3,0.25,small,8";
+    let text =
+        "id,\"height, m\",class,weight\r\n1,1.5,\"big \"\"one\"\"\",\r\n\r\n2,-2e3,small,7\r\n3,0.25,small,8";
     std::fs::write(&path, text).unwrap();
     let account = Account::new(Bytes::mib(16));
     let refused = open(&path, &Settings::default(), &account).err().unwrap();
@@ -179,5 +181,8 @@ fn tables_are_read_by_their_columns() {
     let found = open(&path, &settings, &account).unwrap();
     assert_eq!(found.classes().unwrap(), ["big \"one\"", "small"]);
     let samples = read(found.train.clone(), &[input("x", &[2]), class(2)], PixelRange::Bytes);
-    assert_eq!(samples, [[vec![1.5, -1.0], vec![0.0]], [vec![-2000.0, 7.0], vec![1.0]], [vec![0.25, 8.0], vec![1.0]]]);
+    assert_eq!(
+        samples,
+        [[vec![1.5, -1.0], vec![0.0]], [vec![-2000.0, 7.0], vec![1.0]], [vec![0.25, 8.0], vec![1.0]]]
+    );
 }

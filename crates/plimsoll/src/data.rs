@@ -8,16 +8,17 @@ mod bound;
 mod class_weights;
 mod digits;
 mod error;
-mod field;
 mod in_memory;
+mod own;
 mod synthetic;
 mod wanted;
 
 pub use bound::Bound;
 pub use class_weights::ClassWeights;
 pub use error::DataError;
-pub use field::{Elements, Field, FieldKind};
 pub use in_memory::{Column, InMemory};
+pub use own::{BoundData, InputRequest, Outline, OwnData, USUAL_MEMORY};
+pub use plimsoll_input::{Elements, Field, FieldKind, Samples};
 pub use wanted::{Slot, Wanted};
 
 use plimsoll_graph::Shape;
@@ -30,18 +31,6 @@ pub struct Dataset {
     pub train: Box<dyn Samples>,
     /// What the result is judged by, if the data set has such a part.
     pub test: Option<Box<dyn Samples>>,
-}
-
-/// Samples that are written straight to where they are needed.
-pub trait Samples {
-    /// How many there are.
-    fn count(&self) -> usize;
-
-    /// What each sample has.
-    fn fields(&self) -> &[Field];
-
-    /// Writes one field of one sample: as many elements as the field has, of its type.
-    fn write(&self, field: usize, sample: usize, into: Elements<'_>);
 }
 
 /// The names of the data sets, with a line about each.
@@ -59,9 +48,9 @@ pub fn open(name: &str, wanted: &Wanted, seed: u64) -> Result<Dataset, DataError
     }
 }
 
-/// The shape of one sample of a data set that has a shape of its own.
-pub fn sample_shape(name: &str) -> Option<Shape> {
-    (name == "digits").then(|| Shape::new(digits::IMAGE_SHAPE))
+/// What a data set that has a shape of its own says about a model.
+pub fn outline(name: &str) -> Option<Outline> {
+    (name == "digits").then(|| Outline { shape: Some(Shape::new(digits::IMAGE_SHAPE)), classes: None })
 }
 
 impl Dataset {
@@ -73,19 +62,5 @@ impl Dataset {
     ) -> Self {
         let test = test.map(|test| Box::new(test) as Box<dyn Samples>);
         Self { name: name.into(), train: Box::new(train), test }
-    }
-}
-
-impl Samples for Box<dyn Samples> {
-    fn count(&self) -> usize {
-        (**self).count()
-    }
-
-    fn fields(&self) -> &[Field] {
-        (**self).fields()
-    }
-
-    fn write(&self, field: usize, sample: usize, into: Elements<'_>) {
-        (**self).write(field, sample, into);
     }
 }

@@ -162,7 +162,7 @@ impl EagerTrainer {
         }
         let mut compacted = false;
         let measured = loop {
-            match self.try_step(step, Batch { data, samples }) {
+            match self.try_step(step, Batch { data, position: self.reached.position, samples }) {
                 Err(error) if is_shortage(&error) => self.recover(error, samples.len(), &mut compacted)?,
                 other => break other?,
             }
@@ -233,8 +233,7 @@ impl EagerTrainer {
             self.eager.mark_evaluation(since.elapsed());
         }
         let evaluation = &self.prepared[0].evaluation;
-        let measured = engine::evaluate(&mut self.eager, self.evaluation, evaluation, data);
-        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
+        engine::evaluate(&mut self.eager, self.evaluation, evaluation, data, self.run.steps)
     }
 
     fn try_step(&mut self, step: u64, batch: Batch<'_>) -> Result<Measured, JobError> {

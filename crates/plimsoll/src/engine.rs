@@ -152,6 +152,8 @@ impl Scalars {
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a> {
     pub(crate) data: &'a Bound<'a>,
+    /// How many samples were drawn before.
+    pub(crate) position: u64,
     pub(crate) samples: &'a [usize],
 }
 
@@ -200,6 +202,7 @@ pub(crate) fn step(
     let Loaded { training, program } = loaded;
     let number = scalars.number;
     let failed = |error: StepError| JobError::Step { step: number, error };
+    batch.data.ready(batch.position, batch.samples)?;
     write_batch(engine, loaded, scalars, batch).map_err(failed)?;
     if let Err(error) = engine.run(program) {
         if !matches!(error, StepError::NotFinite { .. }) {
@@ -213,20 +216,25 @@ pub(crate) fn step(
     Ok(Measured { scores: scores(engine, program, training.loss, &training.heads), skipped })
 }
 
-/// The losses of all samples and the share that is predicted right, as the model is now.
+/// The losses of all samples and the share that is predicted right, as the model is after a step.
 pub(crate) fn evaluate(
     engine: &mut impl Engine,
     program: ProgramId,
     evaluation: &Evaluation,
     data: &Bound<'_>,
-) -> Result<Scores, StepError> {
+    step: u64,
+) -> Result<Scores, JobError> {
     let Evaluation { batch, judging, .. } = evaluation;
+    let failed = |error: StepError| JobError::Step { step, error };
     let mut sum = Scores::zero(&judging.heads);
     let mut right: Vec<Option<RightOnes>> = right_ones(judging);
+    data.announce(None, 0..data.count() as u64);
     for first in (0..data.count()).step_by(*batch) {
         let rows = (data.count() - first).min(*batch);
-        write_judged(engine, program, judging, (first, rows, *batch), data)?;
-        engine.run(program)?;
+        let samples: Vec<usize> = (first..first + rows).collect();
+        data.ready(first as u64, &samples)?;
+        write_judged(engine, program, judging, (first, rows, *batch), data).map_err(failed)?;
+        engine.run(program).map_err(failed)?;
         let masks: Vec<Option<Vec<f32>>> =
             judging.heads.iter().map(|head| head.mask.map(|mask| read_all(engine, program, mask))).collect();
         let mut part = scores(engine, program, judging.loss, &judging.heads);
@@ -244,6 +252,7 @@ pub(crate) fn evaluate(
             }
         }
     }
+    data.rest();
     for (head, ones) in sum.heads.iter_mut().zip(right) {
         head.accuracy = ones.map(|ones| ones.share());
     }

@@ -10,6 +10,7 @@
 //! # Ok::<(), plimsoll::RequestError>(())
 //! ```
 
+use crate::data::Outline;
 use crate::specification::{self, Opened};
 use crate::{Job, Note, OnNan, RequestError, cached_profile, imported};
 use plimsoll_exec::CpuBackend;
@@ -66,8 +67,8 @@ impl JobRequest {
         self.open_for(None)
     }
 
-    /// The same; a data set fills in the size of a model that is named without one.
-    pub fn open_for(&self, data: Option<&str>) -> Result<OpenedJob, RequestError> {
+    /// The same; data fill in the size and the classes of a model that is named without.
+    pub fn open_for(&self, data: Option<&Outline>) -> Result<OpenedJob, RequestError> {
         let opened = specification::open(&self.model, data)?;
         let mut notes = opened.notes();
         let Opened { model, keras } = opened;

@@ -13,11 +13,11 @@
 //! ```
 
 mod accuracy;
-mod batches;
 pub mod calibrate;
 mod calibrate_request;
 mod change;
 pub mod data;
+mod data_request;
 mod device_request;
 mod eager_trainer;
 mod engine;
@@ -62,6 +62,7 @@ mod trainer;
 mod training_run;
 
 pub use calibrate_request::CalibrateRequest;
+pub use data_request::DataRequest;
 pub use device_request::{DeviceRequest, PartRequest};
 pub use eager_trainer::{EagerOptions, EagerTrainer, OnShortage, PoolUse};
 pub use exchange::{Exchange, Values};
@@ -89,6 +90,7 @@ pub use training_run::{Happening, TrainingRun};
 pub use plimsoll_exec as exec;
 pub use plimsoll_graph as graph;
 pub use plimsoll_import as import;
+pub use plimsoll_input as input;
 pub use plimsoll_memory as memory;
 pub use plimsoll_model as model;
 pub use plimsoll_plan as plan;

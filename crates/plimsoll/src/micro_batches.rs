@@ -31,14 +31,17 @@ pub(crate) fn step<'a>(
     let total = batch.samples.len();
     clear(engine, part(sizes[0]));
     let mut sum = Scores::zero(&part(sizes[0]).training.heads);
-    let mut samples = batch.samples;
+    let (mut samples, mut first) = (batch.samples, 0);
     for (number, &rows) in sizes.iter().enumerate() {
         let (now, later) = samples.split_at(rows);
         samples = later;
         let weight = rows as f32 / total as f32;
         let step = scalars.step.wrapping_add(STEP_STRIDE.wrapping_mul(number as i32));
         let scalars = Scalars { step, learning_rate: -weight, ..scalars };
-        let measured = engine::step(engine, part(rows), scalars, Batch { samples: now, ..batch })?;
+        let position = batch.position + first as u64;
+        first += rows;
+        let batch = Batch { samples: now, position, ..batch };
+        let measured = engine::step(engine, part(rows), scalars, batch)?;
         sum.add(&measured.scores, weight);
     }
     let failed = |error| JobError::Step { step: scalars.number, error };

@@ -15,6 +15,9 @@ pub enum Note {
     /// How layers compute where another framework runs them.
     #[error("{0}")]
     Policy(String),
+    /// Something about data of one's own.
+    #[error("{0}")]
+    Data(String),
     /// A profile that was measured and is not used.
     #[error("{0}")]
     Profile(String),

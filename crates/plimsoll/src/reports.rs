@@ -4,9 +4,11 @@
 //! Sizes are whole numbers of bytes under keys that end in `_bytes`, shares are numbers from 0 to 1, times are seconds.
 
 mod calibrate;
+mod data;
 mod devices;
 mod failure;
 mod fit;
+mod input;
 mod inspect;
 mod place;
 mod prediction;
@@ -16,9 +18,11 @@ mod train;
 mod zoo;
 
 pub use calibrate::CalibrateReport;
+pub use data::{ColumnReport, DataReport, RateReport};
 pub use devices::{DeviceReport, DevicesReport, HostReport, RunReport};
 pub use failure::FailureReport;
 pub use fit::{AdviceReport, FitReport, PointReport, StageReport};
+pub use input::InputReport;
 pub use inspect::{HoldingReport, InspectReport, LayerReport, LeverReport, MomentReport, by_role};
 pub use place::{PagesReport, PlaceReport, SpotReport};
 pub use prediction::{ForeignLayerReport, PredictRequest, PredictionReport, TensorReport};

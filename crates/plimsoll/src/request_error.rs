@@ -41,6 +41,10 @@ pub enum RequestError {
     CompiledLoss(String),
     #[error("{0}")]
     CompiledOptimizer(String),
+    #[error("what is said about reading files has no effect on the data set `{data}`")]
+    IdleInput { data: String },
+    #[error("reading the data takes {input}, and there are {limit} for everything")]
+    InputMemory { input: Bytes, limit: Bytes },
     #[error("only synthetic samples can have any length")]
     Lengths,
     #[error("{allocator} does not know growth; only {} does", crate::train_request::USUAL_ALLOCATOR)]
@@ -153,6 +157,10 @@ impl RequestError {
             Self::Lengths => {
                 Some(Hint::set("take synthetic samples", [Setting::Data("synthetic".to_string())]))
             }
+            Self::IdleInput { .. } => Some(Hint::say("name a folder or a file")),
+            Self::InputMemory { .. } => {
+                Some(Hint::say("give the run more memory, or make the batch smaller"))
+            }
             Self::Allocator { .. } => {
                 Some(Hint::Say(format!("the allocators are {}", plimsoll_memory::ALLOCATOR_NAMES.join(", "))))
             }
@@ -214,7 +222,10 @@ impl RequestError {
     pub fn is_problem(&self) -> bool {
         match self {
             Self::Job(error) => error.is_problem(),
-            Self::PlanTooLarge { .. } | Self::Promised { .. } | Self::SavedElsewhere { .. } => true,
+            Self::PlanTooLarge { .. }
+            | Self::InputMemory { .. }
+            | Self::Promised { .. }
+            | Self::SavedElsewhere { .. } => true,
             Self::SmallPages { .. } | Self::NoRecipe { .. } => true,
             _ => false,
         }

@@ -2,7 +2,8 @@
 //!
 //! `resnet50@224`, `cnn@8,channels=1`, `model.keras`, `model.keras@224`.
 
-use crate::{Note, data};
+use crate::Note;
+use crate::data::Outline;
 use plimsoll_import::keras::{self, Keras, KerasError};
 use plimsoll_model::Model;
 use plimsoll_model::zoo::{self, ZooError};
@@ -10,11 +11,12 @@ use std::path::{Component, Path, PathBuf};
 
 /// The model that a specification names, or the file it is the path of. A data set fills in the size where it is left
 /// out.
-pub fn open(specification: &str, data: Option<&str>) -> Result<Opened, SpecificationError> {
+pub fn open(specification: &str, data: Option<&Outline>) -> Result<Opened, SpecificationError> {
     let Some((path, size)) = file(specification) else {
         return Ok(Opened { model: zoo::find(&sized(specification, data))?, keras: None });
     };
-    let size = size.or(data.and_then(data::sample_shape).map(|shape| shape[0]));
+    let shape = data.and_then(|data| data.shape.as_ref());
+    let size = size.or(shape.map(|shape| shape[0]));
     let failed = |error| SpecificationError::File { path: path.to_string(), error: Box::new(error) };
     let keras = keras::read(Path::new(path), size).map_err(failed)?;
     keras.check_weights().map_err(failed)?;
@@ -108,30 +110,39 @@ fn way(folder: &Path, file: &Path) -> PathBuf {
 }
 
 /// Where a specification leaves out the size and a data set has one, the data's size (and channels) is taken: with
-/// digits, `cnn` means `cnn@8,channels=1`.
-fn sized(specification: &str, data: Option<&str>) -> String {
+/// digits, `cnn` means `cnn@8,channels=1`. The same goes for the number of classes.
+fn sized(specification: &str, data: Option<&Outline>) -> String {
     let end = specification.find(['@', ',']).unwrap_or(specification.len());
     let (name, rest) = specification.split_at(end);
     let entry = zoo::entries().iter().find(|entry| entry.name == name);
-    let (Some(entry), Some(shape)) = (entry, data.and_then(data::sample_shape)) else {
+    let (Some(entry), Some(Outline { shape, classes })) = (entry, data) else {
         return specification.to_string();
     };
-    if rest.starts_with('@') {
-        return specification.to_string();
-    }
-    match entry.unit {
-        "features" => format!("{name}@{}{rest}", shape.elements()),
-        "pixels" if !rest.contains("channels=") => {
-            format!("{name}@{}{rest},channels={}", shape[0], shape.last())
+    let has = |setting: &str| rest.contains(&format!("{setting}="));
+    let knows = |setting: &str| entry.options.iter().any(|option| option.name == setting);
+    let mut written = specification.to_string();
+    if let Some(shape) = shape.as_ref().filter(|shape| !rest.starts_with('@') && shape.rank() > 0) {
+        written = match entry.unit {
+            "features" => format!("{name}@{}{rest}", shape.elements()),
+            "pixels" => format!("{name}@{}{rest}", shape[0]),
+            _ => written,
+        };
+        if entry.unit == "pixels" && !has("channels") && knows("channels") {
+            let channels = if shape.rank() == 2 { 1 } else { shape.last() };
+            written += &format!(",channels={channels}");
         }
-        "pixels" => format!("{name}@{}{rest}", shape[0]),
-        _ => specification.to_string(),
+    }
+    match classes.filter(|_| !has("classes") && knows("classes")) {
+        Some(classes) => format!("{written},classes={classes}"),
+        None => written,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data;
+    use plimsoll_graph::Shape;
 
     #[test]
     fn files_are_told_by_their_ends() {
@@ -169,9 +180,13 @@ mod tests {
             ("unknown", "unknown"),
         ];
         for (written, meant) in cases {
-            assert_eq!(sized(written, Some("digits")), meant);
-            assert_eq!(sized(written, Some("synthetic")), written);
+            assert_eq!(sized(written, data::outline("digits").as_ref()), meant);
             assert_eq!(sized(written, None), written);
         }
+        let photos = Outline { shape: None, classes: Some(3) };
+        assert_eq!(sized("cnn@64", Some(&photos)), "cnn@64,classes=3");
+        assert_eq!(sized("cnn@64,classes=5", Some(&photos)), "cnn@64,classes=5");
+        let grey = Outline { shape: Some(Shape::new([28, 28])), classes: None };
+        assert_eq!(sized("cnn", Some(&grey)), "cnn@28,channels=1");
     }
 }

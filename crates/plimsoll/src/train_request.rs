@@ -1,6 +1,6 @@
 //! A training run as it is asked for, and put together: job or plan, device, data, how long, and what is kept of it.
 
-use crate::data::{self, Wanted};
+use crate::data::{self, BoundData, DataError, InputRequest, OwnData, Wanted};
 use crate::promise::promise;
 use crate::recording::{Way, about};
 use crate::run_files::RunFiles;
@@ -29,8 +29,10 @@ pub struct TrainRequest {
     pub step: StepSource,
     /// Where it runs.
     pub device: DeviceRequest,
-    /// The data set.
+    /// The data set: a name, or the path of data of one's own.
     pub data: String,
+    /// What else is said about data of one's own.
+    pub input: InputRequest,
     /// How long.
     pub length: RunLength,
     /// How far each step goes; without it, what the model's file was compiled with, or what Keras uses for the
@@ -99,6 +101,7 @@ impl TrainRequest {
             step: StepSource::Job(job),
             device: DeviceRequest::default(),
             data: data.into(),
+            input: InputRequest::default(),
             length: RunLength::Epochs(10),
             learning_rate: None,
             seed: 0,
@@ -124,15 +127,22 @@ impl TrainRequest {
             StepSource::Job(job) => self.open_job(job)?,
             StepSource::Plan(path) => self.open_plan(path)?,
         };
-        let OpenedStep { device, prepared, keras, compiled_rate, mut notes } = opened;
-        let promised = promise(&prepared[0].job.model.name, self.expected(&prepared), self.is_automatic())?;
+        let OpenedStep { device, prepared, keras, compiled_rate, mut notes, own } = opened;
+        let taken = self.expected(&prepared) + own.as_ref().map_or(Bytes::ZERO, BoundData::memory);
+        let promised = promise(&prepared[0].job.model.name, taken, self.is_automatic())?;
         let device = self.taken_at_once(device, &prepared, &mut notes)?;
         notes.extend(micro_batches(&prepared[0]));
         notes.extend(no_logits(&prepared[0]));
         let files = RunFiles::open(keras, self.from.as_deref(), self.save.clone())?;
         let seed = files.seed(self.seed);
         notes.extend(idle_outputs(&prepared[0]));
-        let data = data::open(&self.data, &Wanted::of(&prepared[0].training), seed)?;
+        let data = match &own {
+            Some(own) => {
+                notes.extend(own.notes.iter().cloned());
+                own.dataset(&self.data, prepared[0].job.batch.max(prepared[0].evaluation.batch))?
+            }
+            None => data::open(&self.data, &Wanted::of(&prepared[0].training), seed)?,
+        };
         let run = Run {
             steps: self.steps(prepared[0].job.batch, data.train.count())?,
             learning_rate: self.learning_rate(&prepared[0], compiled_rate)?,
@@ -145,20 +155,26 @@ impl TrainRequest {
             MemoryUse::Planned => None,
             MemoryUse::Eager(eager) => Some(eager.options()),
         };
-        Ok(TrainingRun { prepared, device, data, run, files, recorder, eager, notes, promised })
+        Ok(TrainingRun { prepared, device, data, own, run, files, recorder, eager, notes, promised })
     }
 
     /// The device with its limit, and the job planned for each length: within the limit, unless an allocator is asked
     /// step by step.
     fn open_job(&self, job: &JobRequest) -> Result<OpenedStep, RequestError> {
-        let opened = job.open_for(Some(&self.data))?;
+        let own = self.own_data(job.threads)?;
+        let outline = own.as_ref().map(OwnData::outline).or_else(|| data::outline(&self.data));
+        let mut opened = job.open_for(outline.as_ref())?;
+        if own.as_ref().is_some_and(OwnData::has_weights) {
+            opened.job.objective = opened.job.objective.with_sample_weights();
+        }
         if let MemoryUse::Eager(eager) = &self.memory_use {
             eager.check()?;
         }
         if !self.lengths.is_empty() && self.data != "synthetic" {
             return Err(RequestError::Lengths);
         }
-        let device = self.device()?;
+        let own = own.map(|own| own.bind(&opened.job)).transpose()?;
+        let device = leave_room(self.device()?, own.as_ref())?;
         let budget = (self.memory_use == MemoryUse::Planned).then_some(device.limit());
         let prepared = match (budget, job.micro_batches, &self.lengths[..]) {
             // Who asks for one micro-batch wants the numbers of a whole batch.
@@ -168,7 +184,22 @@ impl TrainRequest {
             _ => opened.job.prepare_lengths(&self.lengths, budget)?,
         };
         let (keras, compiled_rate, notes) = (opened.keras, opened.learning_rate, opened.notes);
-        Ok(OpenedStep { device, prepared, keras, compiled_rate, notes })
+        Ok(OpenedStep { device, prepared, keras, compiled_rate, notes, own })
+    }
+
+    /// Data of one's own, if such are meant.
+    fn own_data(&self, threads: Option<usize>) -> Result<Option<OwnData>, RequestError> {
+        if !OwnData::is_meant(&self.data) {
+            return match self.input == InputRequest::default() {
+                true => Ok(None),
+                false => Err(RequestError::IdleInput { data: self.data.clone() }),
+            };
+        }
+        let limit = self.device.memory.or_else(|| HostMemory::read().automatic_limit());
+        let half = Bytes(limit.map_or(u64::MAX, |limit| limit.0) / 2);
+        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let own = OwnData::open(&self.data, &self.input, half, threads).map_err(DataError::from)?;
+        Ok(Some(own))
     }
 
     /// The device with its limit, and what a plan on disk says; proved again.
@@ -180,13 +211,15 @@ impl TrainRequest {
         let compiled = compiled.and_then(|setting| imported::optimizer(setting).ok());
         let compiled = compiled.filter(|(optimizer, _)| *optimizer == file.optimizer);
         let prepared = file.prepare(opened.model)?;
-        let device = self.device()?;
+        let own = self.own_data(None)?.map(|own| own.bind(&prepared.job)).transpose()?;
+        let device = leave_room(self.device()?, own.as_ref())?;
         let (peak, limit) = (prepared.peak(), device.limit());
         if peak > limit {
             return Err(RequestError::PlanTooLarge { model: file.model, batch: file.batch, peak, limit });
         }
         let compiled_rate = compiled.map(|(_, rate)| rate);
-        Ok(OpenedStep { device, prepared: vec![prepared], keras: opened.keras, compiled_rate, notes })
+        let keras = opened.keras;
+        Ok(OpenedStep { device, prepared: vec![prepared], keras, compiled_rate, notes, own })
     }
 
     /// Whether nobody said how much may be taken.
@@ -310,6 +343,19 @@ struct OpenedStep {
     keras: Option<Keras>,
     compiled_rate: Option<f32>,
     notes: Vec<Note>,
+    /// Data of one's own.
+    own: Option<BoundData>,
+}
+
+/// Takes what reading data needs from what a device may hold.
+fn leave_room(device: Device, own: Option<&BoundData>) -> Result<Device, RequestError> {
+    let Some(input) = own.map(BoundData::memory) else { return Ok(device) };
+    let limit = device.limit();
+    if input >= limit {
+        return Err(RequestError::InputMemory { input, limit });
+    }
+    device.resize(limit - input)?;
+    Ok(device)
 }
 
 /// That and how a batch is cut.

@@ -1,6 +1,5 @@
 //! The training loop.
 
-use crate::batches;
 use crate::data::{Bound, DataError, Dataset, Samples, Wanted};
 use crate::engine::{self, Batch, Loaded, Measured, Scalars};
 use crate::exchange::Reached;
@@ -8,6 +7,7 @@ use crate::micro_batches::{self, LoadedUpdates};
 use crate::{Bytes, HeadScore, JobError, PoolUse, Prepared, Scores};
 use plimsoll_exec::{Executor, ProgramId, RunSettings};
 use plimsoll_graph::{Graph, ValueId};
+use plimsoll_input::order;
 use plimsoll_memory::{Device, process};
 use plimsoll_plan::VerifiedArena;
 use plimsoll_trace::Recorder;
@@ -150,7 +150,7 @@ impl Trainer {
         let variant = turn(step, self.steps.len());
         let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
         let scalars = Scalars::new(step, self.reached.skipped, self.run.learning_rate);
-        let batch = Batch { data, samples };
+        let batch = Batch { data, position: self.reached.position, samples };
         let part = |rows: usize| {
             let position = prepared.parts.iter().position(|part| part.rows == rows).unwrap_or(0);
             Loaded { training: &prepared.parts[position].training, program: programs.parts[position] }
@@ -219,8 +219,7 @@ impl Trainer {
         self.mark(|recorder, elapsed| recorder.evaluation(elapsed));
         let evaluation = &self.prepared[0].evaluation;
         let program = self.steps[0].evaluation.expect("the first length has an evaluation");
-        let measured = engine::evaluate(&mut self.executor, program, evaluation, data);
-        measured.map_err(|error| JobError::Step { step: self.run.steps, error })
+        engine::evaluate(&mut self.executor, program, evaluation, data, self.run.steps)
     }
 
     fn mark(&mut self, what: impl FnOnce(&mut Recorder, Duration)) {
@@ -360,13 +359,17 @@ pub(crate) fn repeat(
     let mut last = None;
     let start = Instant::now();
     let mut position = reached.position;
+    let left = run.steps.saturating_sub(reached.step) * batch as u64;
+    data.announce(Some(run.seed), position..position + left);
     for step in reached.step + 1..=run.steps {
         let drawn = position..position + batch as u64;
         position = drawn.end;
-        let samples: Vec<usize> = drawn.map(|position| batches::sample(run.seed, position, count)).collect();
+        let samples: Vec<usize> = drawn.map(|position| order::sample(run.seed, position, count)).collect();
         let progress = make(step, &samples)?;
         report(progress.clone());
         last = Some(progress);
     }
-    Ok((last.ok_or(JobError::NoSteps)?, start.elapsed()))
+    let time = start.elapsed();
+    data.rest();
+    Ok((last.ok_or(JobError::NoSteps)?, time))
 }

@@ -1,7 +1,7 @@
 //! A training run that has been put together: its peak is known, and it can be run.
 
-use crate::data::Dataset;
-use crate::reports::TrainReport;
+use crate::data::{BoundData, Dataset};
+use crate::reports::{InputReport, TrainReport};
 use crate::run_files::RunFiles;
 use crate::trainer::{peak, peak_between};
 use crate::{
@@ -17,6 +17,8 @@ pub struct TrainingRun {
     pub(crate) prepared: Vec<Prepared>,
     pub(crate) device: Device,
     pub(crate) data: Dataset,
+    /// Where the data come from, if they are one's own.
+    pub(crate) own: Option<BoundData>,
     pub(crate) run: Run,
     pub(crate) files: RunFiles,
     pub(crate) recorder: Option<Recorder>,
@@ -64,6 +66,11 @@ impl TrainingRun {
         &self.data
     }
 
+    /// What was found out about data of one's own, and what reading them takes.
+    pub fn own_data(&self) -> Option<&BoundData> {
+        self.own.as_ref()
+    }
+
     /// How long and how.
     pub fn settings(&self) -> Run {
         self.run
@@ -84,16 +91,19 @@ impl TrainingRun {
 
     /// Trains, telling what happens, and writes what is to be kept.
     pub fn train(self, mut tell: impl FnMut(Happening)) -> Result<TrainReport, RequestError> {
-        let mut outcome = match self.eager {
+        let (mut outcome, input) = match self.eager {
             None => self.train_planned(&mut tell)?,
             Some(_) => self.train_eagerly(&mut tell)?,
         };
         // Saving counts, too.
         outcome.peak_resident = process::peak_resident();
-        Ok(TrainReport::of(&outcome))
+        Ok(TrainReport { input, ..TrainReport::of(&outcome) })
     }
 
-    fn train_planned(self, tell: &mut dyn FnMut(Happening)) -> Result<Outcome, RequestError> {
+    fn train_planned(
+        self,
+        tell: &mut dyn FnMut(Happening),
+    ) -> Result<(Outcome, Option<InputReport>), RequestError> {
         let _promised = self.promised;
         let mut trainer = Trainer::with_lengths(self.prepared, &self.device, self.run)?;
         self.files.load(&mut trainer)?;
@@ -102,10 +112,14 @@ impl TrainingRun {
         tell_recorded(trainer.finish_recording(), tell);
         let outcome = outcome?;
         self.files.save(&trainer)?.into_iter().for_each(|path| tell(Happening::Saved(path)));
-        Ok(outcome)
+        let input = InputReport::of(&self.data, self.own.as_ref(), outcome.time);
+        Ok((outcome, input))
     }
 
-    fn train_eagerly(self, tell: &mut dyn FnMut(Happening)) -> Result<Outcome, RequestError> {
+    fn train_eagerly(
+        self,
+        tell: &mut dyn FnMut(Happening),
+    ) -> Result<(Outcome, Option<InputReport>), RequestError> {
         let _promised = self.promised;
         let options = self.eager.expect("the caller looked");
         let mut trainer = EagerTrainer::new(self.prepared, &self.device, self.run, options)?;
@@ -123,7 +137,8 @@ impl TrainingRun {
         tell_recorded(trainer.finish_recording(), tell);
         let outcome = outcome?;
         self.files.save(&trainer)?.into_iter().for_each(|path| tell(Happening::Saved(path)));
-        Ok(outcome)
+        let input = InputReport::of(&self.data, self.own.as_ref(), outcome.time);
+        Ok((outcome, input))
     }
 }
 

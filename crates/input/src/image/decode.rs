@@ -8,7 +8,12 @@ use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
 /// The channels that were decoded into the room: into `pixels`, or with 16 bits into `wide`.
-pub(super) fn decode(bytes: &[u8], header: &Header, wanted: usize, room: &mut ImageRoom) -> Result<usize, String> {
+pub(super) fn decode(
+    bytes: &[u8],
+    header: &Header,
+    wanted: usize,
+    room: &mut ImageRoom,
+) -> Result<usize, String> {
     let channels = match header.format {
         Format::Jpeg => jpeg(bytes, header, wanted, room)?,
         Format::Png => png(bytes, header, room)?,

@@ -105,7 +105,8 @@ fn jpeg(read: &Read<'_>) -> Result<Header, String> {
             }
             0xc0..=0xc2 => frame = Some((read_frame(read, offset)?, head[1] == 0xc2)),
             0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
-                return Err("the JPEG is lossless, hierarchical or arithmetically coded, which is not read".to_string());
+                return Err("the JPEG is lossless, hierarchical or arithmetically coded, which is not read"
+                    .to_string());
             }
             0xe1 if orientation == 1 => orientation = exif(read, offset + 4, length.saturating_sub(2)),
             0xda => return scan(read, offset, frame, orientation),
@@ -148,7 +149,8 @@ fn scan(
 /// The orientation in an EXIF segment; 1 where there is none or it makes no sense, as viewers do it.
 fn exif(read: &Read<'_>, offset: u64, length: u64) -> u8 {
     let mut segment = vec![0; length as usize];
-    let found = read(offset, &mut segment).ok().and_then(|()| tiff_orientation(segment.strip_prefix(b"Exif\0\0")?));
+    let found =
+        read(offset, &mut segment).ok().and_then(|()| tiff_orientation(segment.strip_prefix(b"Exif\0\0")?));
     found.filter(|turn| (1..=8).contains(turn)).unwrap_or(1)
 }
 
@@ -189,7 +191,16 @@ fn png(start: [u8; 8], read: &Read<'_>) -> Result<Header, String> {
     };
     let bits = if chunk[16] == 16 { 16 } else { 8 };
     let (width, height) = (side(8), side(12));
-    Ok(Header { format: Format::Png, width, height, channels, bits, orientation: 1, is_whole: false, scan: 0 })
+    Ok(Header {
+        format: Format::Png,
+        width,
+        height,
+        channels,
+        bits,
+        orientation: 1,
+        is_whole: false,
+        scan: 0,
+    })
 }
 
 /// What people take for images that can be read.
@@ -219,7 +230,8 @@ mod tests {
 
     #[test]
     fn orientations_are_found_in_both_byte_orders() {
-        let little = b"II*\0\x08\0\0\0\x02\0\x0f\x01\x02\0\x01\0\0\0\0\0\0\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0";
+        let little =
+            b"II*\0\x08\0\0\0\x02\0\x0f\x01\x02\0\x01\0\0\0\0\0\0\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0";
         assert_eq!(tiff_orientation(little), Some(6));
         let big = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0";
         assert_eq!(tiff_orientation(big), Some(8));

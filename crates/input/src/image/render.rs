@@ -37,11 +37,11 @@ pub(crate) fn write(
     place: &dyn Fn() -> String,
 ) -> Result<(), InputError> {
     let failed = |problem| InputError::sample(place(), problem);
-    let channels = room.timed(Stage::Decode, |room| {
-        decode(&room.file[..file], header, frame.channels, &mut room.image)
-    });
+    let channels =
+        room.timed(Stage::Decode, |room| decode(&room.file[..file], header, frame.channels, &mut room.image));
     let channels = channels.map_err(failed)?;
-    let resized = room.timed(Stage::Resize, |room| render(&mut room.image, header, channels, frame, draw, into));
+    let resized =
+        room.timed(Stage::Resize, |room| render(&mut room.image, header, channels, frame, draw, into));
     resized.map_err(failed)
 }
 

@@ -28,7 +28,9 @@ impl Split {
     /// The part that a file or array belongs to, by a word of its name.
     pub(super) fn of_name(name: &str) -> Option<Self> {
         let words = name.split(|c: char| !c.is_ascii_alphanumeric());
-        words.into_iter().find_map(|word| if word == "t10k" { Some(Self::Test) } else { Self::of_folder(word) })
+        words
+            .into_iter()
+            .find_map(|word| if word == "t10k" { Some(Self::Test) } else { Self::of_folder(word) })
     }
 }
 
@@ -36,7 +38,9 @@ impl Split {
 fn role(name: &str) -> Option<FieldKind> {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());
     let mut roles = words.filter_map(|word| match word.to_ascii_lowercase().as_str() {
-        "x" | "image" | "images" | "input" | "inputs" | "feature" | "features" | "data" => Some(FieldKind::Input),
+        "x" | "image" | "images" | "input" | "inputs" | "feature" | "features" | "data" => {
+            Some(FieldKind::Input)
+        }
         "y" | "label" | "labels" | "target" | "targets" | "class" | "classes" => Some(FieldKind::Target),
         _ => None,
     });
@@ -44,7 +48,11 @@ fn role(name: &str) -> Option<FieldKind> {
 }
 
 /// Arrays by their names: `x_train`, `y_train`, `x_test`, `y_test`, or `x` and `y`; others as they are called.
-pub(super) fn npy_parts(path: &Path, arrays: Vec<(String, Array)>, settings: &Settings) -> Result<Opened, InputError> {
+pub(super) fn npy_parts(
+    path: &Path,
+    arrays: Vec<(String, Array)>,
+    settings: &Settings,
+) -> Result<Opened, InputError> {
     let (mut train, mut test, mut validation, mut all) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, array) in arrays {
         let part = match Split::of_name(&name) {
@@ -58,8 +66,7 @@ pub(super) fn npy_parts(path: &Path, arrays: Vec<(String, Array)>, settings: &Se
             _ => role(&name),
         };
         // Parts have the same columns, so that a name does not say the part.
-        let words: Vec<&str> =
-            name.split('_').filter(|word| Split::of_folder(word).is_none()).collect();
+        let words: Vec<&str> = name.split('_').filter(|word| Split::of_folder(word).is_none()).collect();
         part.push((words.join("_"), role, array));
     }
     let mut notes = Vec::new();
@@ -90,7 +97,10 @@ mod tests {
         assert_eq!(Split::of_name("t10k-images-idx3-ubyte.gz"), Some(Split::Test));
         assert_eq!(Split::of_name("training_data"), Some(Split::Train));
         assert_eq!(Split::of_name("trainer"), None);
-        assert_eq!((role("x_train"), role("train_labels")), (Some(FieldKind::Input), Some(FieldKind::Target)));
+        assert_eq!(
+            (role("x_train"), role("train_labels")),
+            (Some(FieldKind::Input), Some(FieldKind::Target))
+        );
         assert_eq!(role("height"), None);
     }
 }

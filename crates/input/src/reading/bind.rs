@@ -26,9 +26,9 @@ pub(super) fn bind(source: &dyn Source, wants: &[Want], pixels: &Pixels) -> Resu
 fn find(columns: &[Column], want: &Want, wants: &[Want]) -> Vec<usize> {
     let is_alone = wants.iter().filter(|other| other.kind == want.kind).count() == 1;
     let role = Some(want.kind);
-    let named = columns.iter().position(|column| {
-        column.name == want.name && (column.role == role || column.role.is_none())
-    });
+    let named = columns
+        .iter()
+        .position(|column| column.name == want.name && (column.role == role || column.role.is_none()));
     let of_role = (0..columns.len()).filter(|&at| columns[at].role == role);
     match named {
         Some(column) => vec![column],
@@ -42,24 +42,30 @@ fn form(columns: &[Column], chosen: &[usize], want: &Want, pixels: &Pixels) -> R
     let elements = want.tensor.shape.elements();
     let contents: Vec<&Content> = chosen.iter().map(|&column| &columns[column].content).collect();
     let unfit = |found: String| {
-        let problem = format!("the {} `{}` takes {}, but the data has {found}", want.kind, want.name, want.tensor);
+        let problem =
+            format!("the {} `{}` takes {}, but the data has {found}", want.kind, want.name, want.tensor);
         InputError::unsuitable(problem, hint(want, columns))
     };
     if let Some(&text) = chosen.iter().find(|&&column| matches!(columns[column].content, Content::Text)) {
         return Err(unfit(format!("text in `{}`", columns[text].name)));
     }
     match contents[..] {
-        [Content::Images(_)] => frame(want, pixels).map(Form::Image).ok_or_else(|| unfit("images".to_string())),
-        [Content::Class(names)] if want.kind == FieldKind::Target => class_form(names.len(), want).ok_or_else(|| {
-            let found = format!("{} classes in `{}`", names.len(), columns[chosen[0]].name);
-            unfit(found)
-        }),
+        [Content::Images(_)] => {
+            frame(want, pixels).map(Form::Image).ok_or_else(|| unfit("images".to_string()))
+        }
+        [Content::Class(names)] if want.kind == FieldKind::Target => class_form(names.len(), want)
+            .ok_or_else(|| {
+                let found = format!("{} classes in `{}`", names.len(), columns[chosen[0]].name);
+                unfit(found)
+            }),
         [Content::Numbers(numbers)] if numbers.elements() == elements && is_same(&numbers.shape, want) => {
             number_form(numbers, want, pixels, &unfit)
         }
         // A class as a number, where a place for each class is wanted.
         [Content::Numbers(numbers)]
-            if numbers.elements() == 1 && want.kind == FieldKind::Target && want.tensor.element == ElementType::F32 =>
+            if numbers.elements() == 1
+                && want.kind == FieldKind::Target
+                && want.tensor.element == ElementType::F32 =>
         {
             Ok(Form::OneHot)
         }
@@ -94,7 +100,10 @@ fn number_form(
         let fits = low >= 0.0 && high < want.below as f64 && numbers.whole != Some(false);
         if !fits {
             let parts = if numbers.whole == Some(false) { "not only whole " } else { "" };
-            return Err(unfit(format!("{parts}numbers from {low} to {high}, where 0 to {} are meant", want.below - 1)));
+            return Err(unfit(format!(
+                "{parts}numbers from {low} to {high}, where 0 to {} are meant",
+                want.below - 1
+            )));
         }
     }
     Ok(match numbers.element {
@@ -168,9 +177,10 @@ fn listed(columns: &[Column], chosen: &[usize]) -> String {
 fn hint(want: &Want, columns: &[Column]) -> Option<String> {
     let is_table = columns.len() > 2 || columns.iter().all(|column| elements_of(&column.content) == Some(1));
     match want.kind {
-        FieldKind::Input if is_table => {
-            Some("say in a data.toml which column is the target, and which are the columns to learn from".to_string())
-        }
+        FieldKind::Input if is_table => Some(
+            "say in a data.toml which column is the target, and which are the columns to learn from"
+                .to_string(),
+        ),
         FieldKind::Target => Some("give the model an output for each class, or another loss".to_string()),
         FieldKind::Input | FieldKind::SampleWeight => None,
     }

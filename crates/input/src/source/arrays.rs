@@ -33,9 +33,11 @@ impl Array {
 
     /// Checks that the file has as many bytes as the shape asks for; gives those of one sample.
     pub(crate) fn row_bytes(&self) -> Result<u64, InputError> {
-        let row = self.shape.iter().skip(1).try_fold(self.element.bytes() as u64, |size, &extent| {
-            size.checked_mul(extent as u64)
-        });
+        let row = self
+            .shape
+            .iter()
+            .skip(1)
+            .try_fold(self.element.bytes() as u64, |size, &extent| size.checked_mul(extent as u64));
         let whole = row.and_then(|row| row.checked_mul(self.samples() as u64));
         let end = whole.and_then(|whole| whole.checked_add(self.start));
         match (row, end) {
@@ -44,7 +46,11 @@ impl Array {
             _ if self.samples() == 0 => Err(InputError::file(self.blob.path(), "it has no samples")),
             _ => Err(InputError::file(
                 self.blob.path(),
-                format!("it is cut off: {} bytes are not enough for the shape {:?}", self.blob.length(), self.shape),
+                format!(
+                    "it is cut off: {} bytes are not enough for the shape {:?}",
+                    self.blob.length(),
+                    self.shape
+                ),
             )),
         }
     }
@@ -74,9 +80,8 @@ impl Arrays {
         let row = array.row_bytes()?;
         room.fit(Sizes { file: row, ..Sizes::default() }, &|| self.place(sample))?;
         let length = row as usize;
-        let read = room.timed(Stage::Read, |room| {
-            array.blob.read(array.start + sample as u64 * row, room.file(length))
-        });
+        let read = room
+            .timed(Stage::Read, |room| array.blob.read(array.start + sample as u64 * row, room.file(length)));
         read?;
         if array.is_big_endian {
             room.file[..length].chunks_exact_mut(array.element.bytes()).for_each(<[u8]>::reverse);
@@ -99,7 +104,8 @@ impl Source for Arrays {
     }
 
     fn place(&self, sample: usize) -> String {
-        let path = self.arrays.first().map(|array| array.blob.path().display().to_string()).unwrap_or_default();
+        let path =
+            self.arrays.first().map(|array| array.blob.path().display().to_string()).unwrap_or_default();
         format!("{path}, sample {sample}")
     }
 }

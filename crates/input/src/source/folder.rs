@@ -54,7 +54,11 @@ impl ImageFolder {
         }
         if listing.ends.is_empty() {
             let problem = "there are no images in it";
-            return Err(InputError::file_with(root, problem, "JPEG and PNG are read, in a folder for each class"));
+            return Err(InputError::file_with(
+                root,
+                problem,
+                "JPEG and PNG are read, in a folder for each class",
+            ));
         }
         let Listing { names, ends, others } = listing;
         let bytes = Bytes((names.len() + 8 * ends.len()) as u64);
@@ -64,7 +68,8 @@ impl ImageFolder {
             Column::new("image", Some(FieldKind::Input), images),
             Column::new("class", Some(FieldKind::Target), Content::Class(classes)),
         ];
-        let mut folder = Self { root: root.to_path_buf(), columns, names, ends, starts, others, _taken: taken };
+        let mut folder =
+            Self { root: root.to_path_buf(), columns, names, ends, starts, others, _taken: taken };
         let images = folder.look(settings)?;
         folder.columns[0].content = Content::Images(images);
         Ok(folder)
@@ -264,7 +269,12 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<(String, bool)>, InputError> 
         // A link to a folder may lead back here.
         let is_link = kind.is_symlink();
         match is_link && entry.path().is_dir() {
-            true => return Err(InputError::file(&entry.path(), "it is a link to a folder, which is not followed")),
+            true => {
+                return Err(InputError::file(
+                    &entry.path(),
+                    "it is a link to a folder, which is not followed",
+                ));
+            }
             false => found.push((name, kind.is_dir())),
         }
     }
@@ -282,7 +292,8 @@ pub(crate) fn folders(root: &Path) -> Result<Vec<String>, InputError> {
 fn same_classes(root: &Path, known: &[String], found: Vec<String>) -> Result<Vec<String>, InputError> {
     match found.iter().find(|class| !known.contains(class)) {
         Some(class) => {
-            let problem = format!("the class `{class}` is not among those that are learned: {}", known.join(", "));
+            let problem =
+                format!("the class `{class}` is not among those that are learned: {}", known.join(", "));
             Err(InputError::file(root, problem))
         }
         None => Ok(known.to_vec()),

@@ -86,7 +86,8 @@ fn open_member(path: &Path, member: usize, account: &Arc<Account>) -> Result<(St
 
 fn archive(path: &Path) -> Result<ZipArchive<BufReader<File>>, InputError> {
     let file = crate::blob::open_file(path)?;
-    ZipArchive::new(BufReader::new(file)).map_err(|error| InputError::file(path, format!("it is no archive: {error}")))
+    ZipArchive::new(BufReader::new(file))
+        .map_err(|error| InputError::file(path, format!("it is no archive: {error}")))
 }
 
 struct Described {
@@ -135,7 +136,8 @@ mod tests {
 
     #[test]
     fn headers_are_read() {
-        let described = describe("{'descr': '>i2', 'fortran_order': False, 'shape': (60000, 28, 28), }  \n").unwrap();
+        let described =
+            describe("{'descr': '>i2', 'fortran_order': False, 'shape': (60000, 28, 28), }  \n").unwrap();
         assert_eq!((described.shape, described.is_fortran), (vec![60000, 28, 28], false));
         assert_eq!(number(&described.kind), Some((Number::I16, true)));
         assert_eq!(describe("{'descr': '<f4', 'fortran_order': True, 'shape': (5,), }").unwrap().shape, [5]);

@@ -62,10 +62,12 @@ impl Records {
             let path = paths.first().copied().unwrap_or(Path::new("."));
             return Err(InputError::file(path, "it has no records"));
         };
-        let mut records = Self { files, columns: Vec::new(), count, index, stride, unpacked: 0, _taken: taken };
+        let mut records =
+            Self { files, columns: Vec::new(), count, index, stride, unpacked: 0, _taken: taken };
         let mut room = Room::new(account);
         let size = records.record(0, &mut room)?;
-        let found = example::features(&room.file[..size]).map_err(|problem| InputError::file(path, problem))?;
+        let found =
+            example::features(&room.file[..size]).map_err(|problem| InputError::file(path, problem))?;
         records.columns = found.iter().map(|(name, list)| column(name, list, largest)).collect();
         records.unpacked = records.columns.iter().map(unpacked).max().unwrap_or(0);
         Ok(records)
@@ -92,7 +94,9 @@ impl Records {
         let (data, sum) = room.file[..size + 4].split_at(size);
         match crc32c::masked(data) == u32::from_le_bytes(sum.try_into().expect("four bytes")) {
             true => Ok(size),
-            false => Err(InputError::sample(self.place(sample), "the record is damaged: its checksum is another")),
+            false => {
+                Err(InputError::sample(self.place(sample), "the record is damaged: its checksum is another"))
+            }
         }
     }
 }

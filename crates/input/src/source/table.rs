@@ -50,7 +50,8 @@ impl Table {
         let scan::Scanned { separator, columns, count, mut index, stride } = scanned;
         index.shrink_to_fit();
         let classes: Vec<HashMap<String, usize>> = columns.iter().map(numbered).collect();
-        let texts: usize = classes.iter().flat_map(|classes| classes.keys()).map(|name| name.len() + 64).sum();
+        let texts: usize =
+            classes.iter().flat_map(|classes| classes.keys()).map(|name| name.len() + 64).sum();
         taken.shrink(Bytes((8 * index.len() + 2 * texts) as u64));
         let number = TABLES.fetch_add(1, Ordering::Relaxed);
         let missing = settings.missing;
@@ -92,7 +93,10 @@ impl Table {
                 return room.timed(Stage::Decode, |room| self.cells(sample, length, room));
             }
             if is_end || size > LONGEST_ROW {
-                return Err(InputError::sample(self.place(sample), "the table was cut off while it was read"));
+                return Err(InputError::sample(
+                    self.place(sample),
+                    "the table was cut off while it was read",
+                ));
             }
             offset += at as u64;
             size = if at == 0 { size * 4 } else { size };
@@ -105,7 +109,8 @@ impl Table {
         let found = scan::fields(&mut file[..length], self.separator, cells);
         found.map_err(|problem| InputError::sample(self.place(sample), problem))?;
         if room.cells.len() != self.columns.len() {
-            let problem = format!("it has {} fields, the first line {}", room.cells.len(), self.columns.len());
+            let problem =
+                format!("it has {} fields, the first line {}", room.cells.len(), self.columns.len());
             return Err(InputError::sample(self.place(sample), problem));
         }
         room.kept = Some((self.number, sample));

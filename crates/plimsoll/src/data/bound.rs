@@ -1,6 +1,7 @@
 //! Samples whose fields are known to be what a graph is written with.
 
 use super::{DataError, Elements, Field, FieldKind, Samples, Slot, Wanted};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Samples whose fields are known to be what a trainer writes; made by its `bind`.
@@ -30,6 +31,21 @@ impl<'a> Bound<'a> {
     /// How many samples there are.
     pub fn count(&self) -> usize {
         self.samples.count()
+    }
+
+    /// Says which samples will be wanted; see [`Samples::announce`].
+    pub(crate) fn announce(&self, seed: Option<u64>, positions: Range<u64>) {
+        self.samples.announce(seed, positions);
+    }
+
+    /// Makes samples ready to be written; see [`Samples::ready`].
+    pub(crate) fn ready(&self, position: u64, samples: &[usize]) -> Result<(), DataError> {
+        Ok(self.samples.ready(position, samples)?)
+    }
+
+    /// Ends reading ahead.
+    pub(crate) fn rest(&self) {
+        self.samples.rest();
     }
 
     /// Checks a batch: so many samples as were planned, all of which exist.

@@ -2,7 +2,9 @@
 
 use super::{DataError, Elements, Field, FieldKind, Samples};
 use plimsoll_graph::{ElementType, Shape, TensorType};
+use plimsoll_input::{InputError, Rates};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Samples with a weight that follows from their class; a class that is not named counts once.
 pub struct ClassWeights {
@@ -74,6 +76,22 @@ fn class_elements(field: &Field) -> Option<usize> {
 impl Samples for ClassWeights {
     fn count(&self) -> usize {
         self.samples.count()
+    }
+
+    fn announce(&self, seed: Option<u64>, positions: Range<u64>) {
+        self.samples.announce(seed, positions);
+    }
+
+    fn ready(&self, position: u64, samples: &[usize]) -> Result<(), InputError> {
+        self.samples.ready(position, samples)
+    }
+
+    fn rest(&self) {
+        self.samples.rest();
+    }
+
+    fn rates(&self) -> Option<Rates> {
+        self.samples.rates()
     }
 
     fn fields(&self) -> &[Field] {

@@ -1,11 +1,14 @@
 //! Why data cannot be trained on.
 
 use plimsoll_graph::TensorType;
+use plimsoll_input::InputError;
 
 /// A data set that does not exist or does not fit the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // each message says what the fields are
 pub enum DataError {
+    #[error(transparent)]
+    Input(#[from] InputError),
     #[error("there is no data set `{name}`")]
     Unknown { name: String },
     #[error("the model takes {wanted}, but `{name}` has {found}")]
@@ -48,6 +51,7 @@ impl DataError {
     /// What would help, where something would.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Input(error) => error.hint(),
             Self::Unknown { .. } => {
                 let names: Vec<&str> = super::NAMES.iter().map(|(name, _)| *name).collect();
                 Some(format!("the data sets are {}", names.join(", ")))

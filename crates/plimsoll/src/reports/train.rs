@@ -1,5 +1,6 @@
 //! What came of a training run.
 
+use crate::reports::InputReport;
 use crate::{Bytes, HeadScore, Outcome};
 use serde::Serialize;
 
@@ -44,6 +45,8 @@ pub struct TrainReport {
     pub skipped_steps: u64,
     /// How long a step took.
     pub seconds_per_step: f64,
+    /// What reading data of one's own came to.
+    pub input: Option<InputReport>,
 }
 
 impl TrainReport {
@@ -70,6 +73,7 @@ impl TrainReport {
             steps: outcome.steps,
             skipped_steps: outcome.skipped,
             seconds_per_step: outcome.time.as_secs_f64() / outcome.steps.max(1) as f64,
+            input: None,
         }
     }
 }

@@ -69,14 +69,19 @@ pub(super) fn find(buffer: &mut [u8], size: usize, name: &str) -> Result<Option<
         }
         FLOATS => {
             let floats = floats_of(record, list)?;
-            let room = buffer.get_mut(..4 * floats.len()).ok_or("the list is longer than that of the first record")?;
-            room.chunks_exact_mut(4).zip(&floats).for_each(|(into, float)| into.copy_from_slice(&float.to_le_bytes()));
+            let room = buffer
+                .get_mut(..4 * floats.len())
+                .ok_or("the list is longer than that of the first record")?;
+            room.chunks_exact_mut(4)
+                .zip(&floats)
+                .for_each(|(into, float)| into.copy_from_slice(&float.to_le_bytes()));
             Ok(Some(List::Floats(floats.len())))
         }
         _ => {
             let integers = integers_of(record, list)?;
-            let room =
-                buffer.get_mut(..8 * integers.len()).ok_or("the list is longer than that of the first record")?;
+            let room = buffer
+                .get_mut(..8 * integers.len())
+                .ok_or("the list is longer than that of the first record")?;
             let pairs = room.chunks_exact_mut(8).zip(&integers);
             pairs.for_each(|(into, integer)| into.copy_from_slice(&integer.to_le_bytes()));
             Ok(Some(List::Integers(integers.len())))
@@ -91,7 +96,9 @@ const FLOATS: u64 = 2;
 fn look(record: &[u8], feature: Range<usize>) -> Result<Found<'_>, String> {
     let Some((kind, list)) = list_of(record, feature)? else { return Ok(Found::Nothing) };
     Ok(match kind {
-        BYTES => bytes_of(record, list)?.first().map_or(Found::Nothing, |first| Found::Bytes(&record[first.clone()])),
+        BYTES => bytes_of(record, list)?
+            .first()
+            .map_or(Found::Nothing, |first| Found::Bytes(&record[first.clone()])),
         FLOATS => Found::Floats(floats_of(record, list)?.len()),
         _ => Found::Integers(integers_of(record, list)?.len()),
     })

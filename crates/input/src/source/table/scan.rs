@@ -55,9 +55,8 @@ pub(super) fn scan(blob: &Blob, settings: &Settings) -> Result<Scanned, InputErr
             }
         }
         count += 1;
-        let fault = |problem: String| {
-            InputError::sample(format!("{}, row {count}", blob.path().display()), problem)
-        };
+        let fault =
+            |problem: String| InputError::sample(format!("{}, row {count}", blob.path().display()), problem);
         let row = &mut pieces.piece[row];
         let problem = match fields(row, separator, &mut cells) {
             Ok(()) if cells.len() == names.len() => None,
@@ -95,11 +94,13 @@ fn columns(
     };
     let target = match &settings.target {
         Some(target) => known(target)?,
-        None => TARGETS.iter().find_map(|target| {
-            names.iter().position(|name| name.eq_ignore_ascii_case(target))
-        }).unwrap_or(names.len() - 1),
+        None => TARGETS
+            .iter()
+            .find_map(|target| names.iter().position(|name| name.eq_ignore_ascii_case(target)))
+            .unwrap_or(names.len() - 1),
     };
-    let inputs = settings.columns.as_ref().map(|columns| columns.iter().map(known).collect::<Result<Vec<_>, _>>());
+    let inputs =
+        settings.columns.as_ref().map(|columns| columns.iter().map(known).collect::<Result<Vec<_>, _>>());
     let inputs = inputs.transpose()?;
     let weight = settings.weight.as_ref().map(known).transpose()?;
     let all = names.iter().zip(looked).enumerate().map(|(position, (name, looked))| {
@@ -303,8 +304,11 @@ fn names(mut head: Vec<u8>, separator: u8) -> Result<Vec<String>, String> {
     let text = |&(start, end): &(u32, u32)| {
         String::from_utf8(head[start as usize..end as usize].to_vec()).map(|name| name.trim().to_string())
     };
-    let names: Vec<String> =
-        cells.iter().map(text).collect::<Result<_, _>>().map_err(|_| "its first line is no text".to_string())?;
+    let names: Vec<String> = cells
+        .iter()
+        .map(text)
+        .collect::<Result<_, _>>()
+        .map_err(|_| "its first line is no text".to_string())?;
     if let Some(number) = names.iter().find(|name| name.parse::<f64>().is_ok()) {
         return Err(format!("its first line has no names of columns: it has `{number}`"));
     }
@@ -323,7 +327,9 @@ mod tests {
         let mut row = row.as_bytes().to_vec();
         let mut cells = Vec::new();
         fields(&mut row, b',', &mut cells)?;
-        let text = |&(start, end): &(u32, u32)| String::from_utf8(row[start as usize..end as usize].to_vec()).unwrap();
+        let text = |&(start, end): &(u32, u32)| {
+            String::from_utf8(row[start as usize..end as usize].to_vec()).unwrap()
+        };
         Ok(cells.iter().map(text).collect())
     }
 
@@ -340,7 +346,10 @@ mod tests {
     fn rows_end_at_line_breaks_outside_of_quotes() {
         assert_eq!(row_end(b"a,b\nc", false), Some(4));
         assert_eq!(row_end(b"\"a\nb\",\"c\"\"\n\"\nx", false), Some(13));
-        assert_eq!((row_end(b"abc", false), row_end(b"abc", true), row_end(b"", true)), (None, Some(3), None));
+        assert_eq!(
+            (row_end(b"abc", false), row_end(b"abc", true), row_end(b"", true)),
+            (None, Some(3), None)
+        );
         assert_eq!(row_end(b"\"abc\n", false), None);
     }
 
