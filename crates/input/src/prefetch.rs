@@ -69,8 +69,12 @@ impl Needs {
 
     /// As many threads and slots as some bytes allow: a batch and a thread at least.
     fn within(reading: &Reading, left: Bytes, batch: usize, threads: usize) -> Result<Self, InputError> {
-        let (sample, room) = (reading.sample_bytes(), reading.room_bytes());
+        let (sample, mut room) = (reading.sample_bytes(), reading.room_bytes());
         let least = Bytes(sample.0.saturating_mul(batch as u64));
+        if reading.is_checked() {
+            // What would take more is not among them.
+            room = room.min(left.saturating_sub(least));
+        }
         let fits =
             |threads: usize| Bytes(room.0.saturating_mul(threads as u64).saturating_add(least.0)) <= left;
         let Some(threads) = (1..=threads.max(1)).rev().find(|&threads| fits(threads)) else {

@@ -8,7 +8,8 @@ use crate::room::Sizes;
 use crate::samples::Drawn;
 use crate::source::{copy, whole};
 use crate::{
-    Augment, Content, Datum, Elements, Field, FieldKind, InputError, Number, Pixels, Room, Settings, Source,
+    Augment, Column, Content, Datum, Elements, Field, FieldKind, InputError, Number, Pixels, Room, Settings,
+    Source,
 };
 use plimsoll_graph::{ElementType, TensorType};
 use plimsoll_trace::Bytes;
@@ -38,6 +39,8 @@ pub struct Reading {
     bound: Vec<Bound>,
     fields: Vec<Field>,
     augment: Augment,
+    /// Whether every sample was read once, within the memory there is.
+    is_checked: bool,
 }
 
 /// One field and where it comes from.
@@ -79,10 +82,10 @@ impl Reading {
         let field =
             |bound: &Bound| Field::new(bound.want.kind, bound.want.name.clone(), bound.want.tensor.clone());
         let fields = bound.iter().map(field).collect();
-        Ok(Self { source, bound, fields, augment: settings.augment })
+        Ok(Self { source, bound, fields, augment: settings.augment, is_checked: false })
     }
 
-    /// The same for other samples with the same columns.
+    /// The same for those samples that were found to be readable.
     pub fn of(&self, source: Arc<dyn Source>) -> Self {
         let bound = |bound: &Bound| Bound {
             want: bound.want.clone(),
@@ -90,7 +93,7 @@ impl Reading {
             form: bound.form.clone(),
         };
         let bound = self.bound.iter().map(bound).collect();
-        Self { source, bound, fields: self.fields.clone(), augment: self.augment }
+        Self { source, bound, fields: self.fields.clone(), augment: self.augment, is_checked: true }
     }
 
     /// Where samples come from.
@@ -129,6 +132,11 @@ impl Reading {
                 _ => Sizes { file: 64 << 10, ..Sizes::default() },
             });
         sizes.fold(Sizes::default(), Sizes::max).total()
+    }
+
+    /// Whether every sample was read once, within the memory there is.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.is_checked
     }
 
     /// Room for the elements of one sample.
@@ -170,14 +178,16 @@ impl Reading {
         self.write(Drawn { sample, turn: None }, room, into)
     }
 
-    /// Reads the targets of all samples, if that is quick: those that make no sense are better found now.
+    /// Reads the targets of all samples, if that is quick and nobody has looked at them: those that make no sense are
+    /// better found now.
     pub fn check_targets(&self, room: &mut Room) -> Result<(), InputError> {
-        let is_quick = |column: &usize| !matches!(self.source.columns()[*column].content, Content::Images(_));
-        let targets = self
-            .bound
-            .iter()
-            .filter(|bound| bound.want.kind == FieldKind::Target && bound.columns.iter().all(is_quick));
-        let targets: Vec<&Bound> = targets.collect();
+        let is_new =
+            |column: &Column| matches!(&column.content, Content::Numbers(numbers) if numbers.range.is_none());
+        if !self.source.columns().iter().all(is_new) {
+            return Ok(());
+        }
+        let targets: Vec<&Bound> =
+            self.bound.iter().filter(|bound| bound.want.kind == FieldKind::Target).collect();
         for sample in 0..self.source.count() {
             for bound in &targets {
                 let mut values = Values::F32(vec![0.0; bound.want.tensor.shape.elements()]);

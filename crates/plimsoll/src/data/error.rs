@@ -54,7 +54,10 @@ impl DataError {
             Self::Input(error) => error.hint(),
             Self::Unknown { .. } => {
                 let names: Vec<&str> = super::NAMES.iter().map(|(name, _)| *name).collect();
-                Some(format!("the data sets are {}", names.join(", ")))
+                Some(format!(
+                    "the data sets are {}; data of your own are named by their path",
+                    names.join(", ")
+                ))
             }
             Self::Mismatch { name, .. } if name == "digits" => {
                 Some("digits are 8x8 images with one channel: try `cnn@8,channels=1` or `mlp@64`".to_string())

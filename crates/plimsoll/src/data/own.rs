@@ -123,6 +123,9 @@ impl OwnData {
                 }
                 return Ok(Arc::new(reading));
             }
+            // Samples are read beside a batch that waits.
+            let waiting = Bytes(reading.sample_bytes().0 * job.batch as u64);
+            let _waiting = account.hold("samples that wait", waiting)?;
             let (source, faults) = without_bad_samples(&reading, threads, &account)?;
             bad.extend(faults);
             Ok(Arc::new(reading.of(source)))
