@@ -43,7 +43,7 @@ impl Source for Numbered {
         if self.broken == Some(sample) {
             return Err(InputError::sample(self.place(sample), "it is broken"));
         }
-        if sample % 7 == 0 {
+        if sample.is_multiple_of(7) {
             std::thread::yield_now();
         }
         let Content::Numbers(numbers) = &self.columns[0].content else { unreachable!() };
