@@ -1,5 +1,5 @@
-//! Pipelines of all sorts: the account is never overdrawn, every sample comes once an epoch, threads change nothing, and
-//! a run can go on anywhere.
+//! Pipelines of all sorts: the account is never overdrawn, every sample comes once an epoch, threads change nothing,
+//! and a run can go on anywhere.
 
 use plimsoll_graph::{ElementType, Shape, TensorType};
 use plimsoll_input::source::Numbers;

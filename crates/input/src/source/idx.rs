@@ -1,5 +1,5 @@
-//! IDX, the form of MNIST's files: two zeros, the element's type, the number of axes, the extents, the elements, all with
-//! the high byte first. (Y. LeCun, C. Cortes, C. Burges, "The MNIST database of handwritten digits".)
+//! IDX, the form of MNIST's files: two zeros, the element's type, the number of axes, the extents, the elements, all
+//! with the high byte first. (Y. LeCun, C. Cortes, C. Burges, "The MNIST database of handwritten digits".)
 
 use super::{Array, Number};
 use crate::{Blob, InputError};

@@ -1,5 +1,5 @@
-//! Tables as text: CSV with commas, semicolons or tabs, a line of names first. (RFC 4180: fields may be quoted, and then
-//! have separators, line breaks and doubled quotes in them.)
+//! Tables as text: CSV with commas, semicolons or tabs, a line of names first. (RFC 4180: fields may be quoted, and
+//! then have separators, line breaks and doubled quotes in them.)
 //!
 //! The table is gone through once, to find out what its columns are and where its rows begin. Only some rows are
 //! remembered, so that the index never takes more than [`INDEX`] entries; the others are counted from there.
