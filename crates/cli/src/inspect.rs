@@ -13,7 +13,9 @@ use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::graph::Role;
 use plimsoll::hint::Call;
+use plimsoll::import::keras::Outline;
 use plimsoll::reports::{HoldingReport, InspectReport, MomentReport};
+use plimsoll::specification;
 use plimsoll::trace::{shown, visible};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -38,10 +40,44 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments);
     }
-    let report = arguments.step.request().inspect(arguments.step.memory)?;
+    let report = match arguments.step.request().inspect(arguments.step.memory) {
+        Ok(report) => report,
+        Err(error) => {
+            let outline = specification::outline(arguments.step.model()).filter(|_| !arguments.step.json);
+            if let Some(outline) =
+                outline.filter(|outline| outline.layers.iter().any(|layer| layer.problem.is_some()))
+            {
+                output::text(&layers_of_file(&outline))?;
+            }
+            return Err(error.into());
+        }
+    };
     notes::tell(&report.notes);
     output::report(arguments.step.json, &report, || as_text(&report, arguments))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a file says about its layers, where some of them stop the rest.
+fn layers_of_file(outline: &Outline) -> String {
+    let mut table = Table::new(["layer", "class", "parameters", ""]).right(2);
+    for layer in &outline.layers {
+        let parameters = layer.parameters.map_or_else(String::new, |count| count.to_string());
+        let problem =
+            layer.problem.as_ref().map_or_else(String::new, |problem| format!("stops here: {problem}"));
+        table.row([
+            visible::line(&layer.name).into_owned(),
+            visible::line(&layer.class).into_owned(),
+            parameters,
+            visible::line(&problem).into_owned(),
+        ]);
+    }
+    let known: u64 = outline.layers.iter().filter_map(|layer| layer.parameters).sum();
+    format!(
+        "{}: {} layers, {known} parameters in the file\n{}\n",
+        visible::line(&outline.name),
+        outline.layers.len(),
+        table.print()
+    )
 }
 
 fn as_text(report: &InspectReport, arguments: &Inspect) -> String {

@@ -39,6 +39,7 @@ mod layers;
 mod masks;
 mod naming;
 mod operations;
+mod outline;
 mod policy;
 mod sequential;
 #[cfg(feature = "hdf5")]
@@ -51,6 +52,7 @@ mod write;
 
 pub use compiled::{Compiled, ForOutputs, Setting};
 pub use error::KerasError;
+pub use outline::{Outline, OutlineLayer};
 pub use weights::Weight;
 
 #[cfg(not(feature = "hdf5"))]
@@ -75,6 +77,11 @@ pub fn read(path: &Path, size: Option<usize>) -> Result<Keras, KerasError> {
 /// The same from memory.
 pub fn from_bytes(bytes: Vec<u8>, size: Option<usize>) -> Result<Keras, KerasError> {
     Keras::new(Document::from_bytes(bytes)?, size)
+}
+
+/// The layers of a file with their parameters, also where some of them cannot be computed here.
+pub fn outline(path: &Path) -> Result<Outline, KerasError> {
+    outline::read(path)
 }
 
 /// A model that Keras has saved.
@@ -200,11 +207,10 @@ fn assemble(
 ) -> Result<(Model, Vec<assembly::Place>), KerasError> {
     let foreign = |_| KerasError::Foreign("it has no class_name and config".to_string());
     let object = Object::read(config).map_err(foreign)?;
-    if !object.is_model() {
-        let what = format!("{} is neither a functional nor a sequential model", object.class);
-        return Err(KerasError::Foreign(what));
-    }
     let name = object.config.get("name").and_then(Value::as_str).unwrap_or("model");
+    if !object.is_model() {
+        return Err(not_a_graph(&object, name));
+    }
     let mut assembly = Assembly::new(name, size, notes);
     let outputs = assembly.add_model(&object, &Scope::outermost(), None)?;
     let names = match object.class {
@@ -212,4 +218,22 @@ fn assemble(
         _ => functional::output_names(&object)?,
     };
     Ok(assembly.finish(names.into_iter().zip(outputs).collect()))
+}
+
+/// A model that is a class of its own says nothing about what it computes; anything else is no model.
+fn not_a_graph(object: &Object<'_>, name: &str) -> KerasError {
+    if object.module.is_empty() || object.module.starts_with("keras") {
+        let what = format!("{} is neither a functional nor a sequential model", object.class);
+        return KerasError::Foreign(what);
+    }
+    let hint = "save what it computes: inputs = keras.Input(...); \
+                keras.Model(inputs, model(inputs)) with its layers called one by one, or a Sequential";
+    KerasError::Layer {
+        path: name.to_string(),
+        class: object.class.to_string(),
+        problem:
+            "it is a subclassed model: the file has its weights, but what it computes stands in Python code"
+                .to_string(),
+        hint: Some(hint.to_string()),
+    }
 }

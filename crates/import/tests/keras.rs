@@ -280,6 +280,52 @@ fn files_of_keras_2_are_read() {
     assert_eq!(keras.model.inputs[0].shape.extents(), [2, 3]);
 }
 
+/// Inputs and outputs in lists and dictionaries, one in another, as Keras 3 writes them; data call them by their keys.
+/// A model that takes a list goes by the names of its inputs where it is called with a dictionary.
+#[test]
+fn inputs_and_outputs_stand_in_lists_and_dictionaries() {
+    let input = |name: &str| {
+        format!(
+            r#"{{"class_name": "InputLayer", "name": "{name}", "inbound_nodes": [], "config": {{"name": "{name}", "batch_shape": [null, 4], "dtype": "float32"}}}}"#
+        )
+    };
+    let tensor = |from: &str| {
+        format!(
+            r#"{{"class_name": "__keras_tensor__", "config": {{"shape": [null, 4], "dtype": "float32", "keras_history": ["{from}", 0, 0]}}}}"#
+        )
+    };
+    let subtract = |name: &str, a: &str, b: &str| {
+        format!(
+            r#"{{"class_name": "Subtract", "module": "keras.layers", "name": "{name}", "config": {{"name": "{name}", "trainable": true}},
+            "inbound_nodes": [{{"args": [[{}, {}]], "kwargs": {{}}}}]}}"#,
+            tensor(a),
+            tensor(b)
+        )
+    };
+    let open = |layers: String, inputs: &str, outputs: &str| {
+        let json = format!(
+            r#"{{"class_name": "Functional", "config": {{"name": "m", "layers": [{layers}], "input_layers": {inputs}, "output_layers": {outputs}}}}}"#
+        );
+        keras::from_bytes(json.into_bytes(), None).unwrap().model
+    };
+    let flat = [input("a"), input("b"), subtract("s", "a", "b"), subtract("t", "b", "a")].join(",");
+    let outputs = r#"{"z": ["s", 0, 0], "out": [["t", 0, 0], {"deep": ["s", 0, 0]}]}"#;
+    let model = open(flat.clone(), r#"[["a", 0, 0], {"q": ["b", 0, 0]}]"#, outputs);
+    let names: Vec<&str> = model.inputs.iter().map(|input| input.name.as_str()).collect();
+    assert_eq!(names, ["a", "q"]);
+    assert_eq!(model.output_names().collect::<Vec<_>>(), ["t", "deep", "z"]);
+    // The inner model takes [b, a]; the outer one calls it by names.
+    let inner = format!(
+        r#"{{"class_name": "Functional", "name": "inner", "config": {{"name": "inner", "layers": [{flat}], "input_layers": [["b", 0, 0], ["a", 0, 0]],
+        "output_layers": [["s", 0, 0]]}}, "inbound_nodes": [{{"args": [{{"a": {}, "b": {}}}], "kwargs": {{"mask": {{"a": null, "b": null}}}}}}]}}"#,
+        tensor("i"),
+        tensor("j")
+    );
+    let layers = [input("i"), input("j"), inner].join(",");
+    let model = open(layers, r#"[["i", 0, 0], ["j", 0, 0]]"#, r#"[["inner", 1, 0]]"#);
+    assert_eq!(model.nodes[0].inputs, [NodeRef::Input(0), NodeRef::Input(1)]);
+}
+
 /// For `keras/check_saved.py`, which compares these with what Keras predicts.
 #[test]
 #[ignore = "prints the predictions of the file that PLIMSOLL_KERAS_FILE names"]

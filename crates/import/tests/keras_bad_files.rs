@@ -186,7 +186,7 @@ fn what_we_do_not_know_is_named_with_its_place() {
     let custom = r#"{"module": "my.code", "class_name": "Swirl", "config": {"name": "s"}, "registered_name": "my>Swirl"}"#;
     assert_refused(
         sequential(custom),
-        "layer `s` (Swirl): there is no such layer here: class Swirl of my.code",
+        "layer `s` (Swirl): Swirl is a layer of somebody's own: the file does not say what it computes",
     );
     let inner = sequential(custom).replace(r#""name": "m""#, r#""name": "inner""#);
     assert_refused(sequential(&inner), "layer `inner/s` (Swirl)");

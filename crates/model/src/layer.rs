@@ -125,7 +125,7 @@ pub(crate) use masks::with_mask;
 pub use merge::Merge;
 pub use multi_head_attention::MultiHeadAttention;
 pub use normalization::Normalization;
-pub use operation::{Function, Index, Operand, Operation};
+pub use operation::{Function, Index, Named, Operand, Operation};
 pub use permute::Permute;
 pub use pooling1d::Pooling1d;
 pub use pooling2d::Pooling2d;

@@ -56,6 +56,12 @@ pub enum ModelError {
         /// The name.
         name: String,
     },
+    /// An output that is one number for all samples.
+    #[error("output `{output}` is one number for the whole batch; it needs an axis for the samples")]
+    NoBatch {
+        /// The output's name.
+        output: String,
+    },
     /// A model that predicts nothing, or something that does not exist.
     #[error("the model has no such output")]
     NoOutput,
@@ -96,6 +102,9 @@ impl Model {
                 NodeRef::Input(_) => None,
                 NodeRef::Node(position) => logits[position],
             };
+            if graph.tensor(signal.value).shape.rank() == 0 {
+                return Err(ModelError::NoBatch { output: output.name.clone() });
+            }
             let mask = signal.mask.filter(|_| masked.is_masked(output.from));
             graph.add_output_beside(signal.value, Beside { logits, mask });
         }

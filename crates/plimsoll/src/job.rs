@@ -166,6 +166,9 @@ impl JobError {
                 "a lower learning rate helps most often; check the data for absurd values",
                 [Setting::LearningRate(None)],
             )),
+            Self::Train(TrainError::NoParameters) => Some(Hint::say(
+                "a layer learns if it is `trainable`: set it in Keras and save the model again",
+            )),
             Self::Data(error) => error.hint().map(Hint::Say),
             Self::Model(ModelError::EmptyBatch) => {
                 Some(Hint::set("a batch has at least one sample", [Setting::Batch(Some(1))]))

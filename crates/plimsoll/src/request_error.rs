@@ -129,6 +129,9 @@ impl RequestError {
             Self::Job(error) => error.hint(),
             Self::Specification(SpecificationError::Zoo(_)) => Some(Hint::Call(Call::Zoo)),
             Self::Specification(SpecificationError::File { error, .. }) => error.hint().map(Hint::Say),
+            Self::Specification(SpecificationError::Folder { .. }) => Some(Hint::say(
+                "save the model with Keras: `model.save(\"model.keras\")`, or `model.to_json()` without weights",
+            )),
             Self::Weights(error) => error.hint().map(Hint::Say),
             Self::State(error) => error.hint().map(Hint::Say),
             Self::NoStepsLeft { made, steps } => {

@@ -13,6 +13,10 @@ use std::path::{Component, Path, PathBuf};
 /// out.
 pub fn open(specification: &str, data: Option<&Outline>) -> Result<Opened, SpecificationError> {
     let Some((path, size)) = file(specification) else {
+        if Path::new(specification).is_dir() {
+            let saved = Path::new(specification).join("saved_model.pb").exists();
+            return Err(SpecificationError::Folder { path: specification.to_string(), saved });
+        }
         return Ok(Opened { model: zoo::find(&sized(specification, data))?, keras: None });
     };
     let shape = data.and_then(|data| data.shape.as_ref());
@@ -21,6 +25,13 @@ pub fn open(specification: &str, data: Option<&Outline>) -> Result<Opened, Speci
     let keras = keras::read(Path::new(path), size).map_err(failed)?;
     keras.check_weights().map_err(failed)?;
     Ok(Opened { model: keras.model.clone(), keras: Some(keras) })
+}
+
+/// The layers of the file that a specification names, also where some of them cannot be computed here; nothing for
+/// what is no file of Keras.
+pub fn outline(specification: &str) -> Option<keras::Outline> {
+    let (path, _) = file(specification)?;
+    keras::outline(Path::new(path)).ok()
 }
 
 /// The model of a specification alone.
@@ -86,6 +97,8 @@ pub enum SpecificationError {
     Zoo(#[from] ZooError),
     #[error("{path}: {error}")]
     File { path: String, error: Box<KerasError> },
+    #[error("{path} is a folder{}", if *.saved { ": a SavedModel of TensorFlow, which has a graph of ops but no layers" } else { ", not a model" })]
+    Folder { path: String, saved: bool },
 }
 
 /// The path of a file and the size behind it, if it is one.

@@ -98,7 +98,7 @@ pub enum TrainError {
     #[error("the graph has no input for samples")]
     NoInput,
     /// There is nothing to learn.
-    #[error("the graph has no parameters")]
+    #[error("nothing is trained: every layer is frozen, or none has weights")]
     NoParameters,
     /// The predictions have no axis that could be classes or features.
     #[error("the predictions are a scalar")]

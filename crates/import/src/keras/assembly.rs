@@ -130,6 +130,11 @@ impl<'a> Assembly<'a> {
         if let Some(scale) = layers::scale_of_sum(&layer.object, &fields)? {
             return self.add_scaled_sum(scope.name_of(layer.name), scale, read.values, place);
         }
+        if layers::is_operation(&layer.object) {
+            let built = layers::build_operation(&layer.object, &fields, call)?;
+            fields.finish()?;
+            return self.add_results(&scope.name_of(layer.name), built, &read.values, &place);
+        }
         let built = layers::build(&layer.object, &fields, call)?;
         fields.finish()?;
         let (name, beside) = (scope.name_of(layer.name), layers::beside(&built));
@@ -193,15 +198,16 @@ impl<'a> Assembly<'a> {
         Ok(values)
     }
 
-    /// Adds an input of the outermost model.
+    /// Adds an input of the outermost model. In a dictionary it is called by its key, as data are.
     pub(super) fn add_input(
         &mut self,
         layer: &LayerConfig<'a>,
+        key: Option<&str>,
         scope: &Scope,
     ) -> Result<NodeRef, KerasError> {
         let fields = self.fields(layer, scope);
         let (shape, element) = input::read(&fields, layer.name, self.size)?;
-        Ok(self.push_input(layer.name, shape, element))
+        Ok(self.push_input(key.unwrap_or(layer.name), shape, element))
     }
 
     /// Adds an input whose shape, with the batch, only the first layer or the model knows.
@@ -246,6 +252,22 @@ impl<'a> Assembly<'a> {
 
     fn fields(&self, layer: &LayerConfig<'a>, scope: &Scope) -> Fields<'a> {
         Fields::new(layer.object.config, scope.name_of(layer.name), layer.object.class, self.notes)
+    }
+
+    /// The results of an op, a node for each. They have no weights.
+    fn add_results(
+        &mut self,
+        name: &str,
+        results: Vec<Layer>,
+        read: &[NodeRef],
+        place: &Place,
+    ) -> Result<Vec<NodeRef>, KerasError> {
+        let mut nodes = Vec::with_capacity(results.len());
+        for (number, layer) in results.into_iter().enumerate() {
+            let name = if number == 0 { name.to_string() } else { format!("{name}/{number}") };
+            nodes.push(self.add_node(name, layer, Read::of(read.to_vec()), true, place.clone())?);
+        }
+        Ok(nodes)
     }
 
     /// The first value and a multiple of the second.

@@ -11,6 +11,8 @@ pub(super) struct Call<'a> {
     pub(super) arguments: Vec<Argument<'a>>,
     /// The arguments by name.
     pub(super) named: Vec<(&'a str, Argument<'a>)>,
+    /// The arguments in order as the file has them, with shapes and types; nothing in files of Keras 2.
+    pub(super) raw: &'a [Value],
 }
 
 /// What a layer is called with.
@@ -20,6 +22,8 @@ pub(super) enum Argument<'a> {
     Tensor(History<'a>),
     /// Several arguments as one.
     List(Vec<Argument<'a>>),
+    /// Several arguments by their keys, which are in alphabetical order.
+    Keyed(Vec<(&'a str, Argument<'a>)>),
     /// Anything else.
     Constant(&'a Value),
 }
@@ -39,7 +43,7 @@ impl<'a> Call<'a> {
 
     /// A call with one argument, as in a sequential model.
     pub(super) fn of(history: History<'a>) -> Self {
-        Self { arguments: vec![Argument::Tensor(history)], named: Vec::new() }
+        Self { arguments: vec![Argument::Tensor(history)], named: Vec::new(), raw: &[] }
     }
 
     /// The results of other layers that it reads, without masks: those follow from what is read.
@@ -51,13 +55,13 @@ impl<'a> Call<'a> {
     }
 
     fn read_modern(call: &'a Map<String, Value>) -> Result<Self, KerasError> {
-        let arguments = call.get("args").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let arguments = arguments.iter().map(|one| Argument::read(one, DEEPEST)).collect::<Result<_, _>>()?;
+        let raw = call.get("args").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let arguments = raw.iter().map(|one| Argument::read(one, DEEPEST)).collect::<Result<_, _>>()?;
         let mut named = Vec::new();
         for (name, value) in call.get("kwargs").and_then(Value::as_object).into_iter().flatten() {
             named.push((name.as_str(), Argument::read(value, DEEPEST)?));
         }
-        Ok(Self { arguments, named })
+        Ok(Self { arguments, named, raw })
     }
 
     /// `[[layer, call, result, {arguments by name}], ...]`
@@ -73,7 +77,7 @@ impl<'a> Call<'a> {
                 named.push((name.as_str(), argument));
             }
         }
-        Ok(Self { arguments: tensors, named })
+        Ok(Self { arguments: tensors, named, raw: &[] })
     }
 }
 
@@ -84,19 +88,27 @@ impl<'a> Argument<'a> {
             let broken = || KerasError::Config(format!("{} does not say where it is from", shortened(value)));
             return Ok(Self::Tensor(history.ok_or_else(broken)?));
         }
-        let Some(list) = value.as_array() else { return Ok(Self::Constant(value)) };
-        if depth == 0 {
+        if depth == 0 && (value.is_array() || value.is_object()) {
             return Err(KerasError::Config("arguments are nested too deeply".to_string()));
         }
+        // What has a class is a constant that Keras has written out.
+        if let Some(keyed) = value.as_object().filter(|keyed| !keyed.contains_key("class_name")) {
+            let read = |(key, one): (&'a String, &'a Value)| Ok((key.as_str(), Self::read(one, depth - 1)?));
+            let keyed: Vec<(&str, Self)> = keyed.iter().map(read).collect::<Result<_, KerasError>>()?;
+            let constant = keyed.iter().all(|(_, one)| matches!(one, Self::Constant(_)));
+            return Ok(if constant { Self::Constant(value) } else { Self::Keyed(keyed) });
+        }
+        let Some(list) = value.as_array() else { return Ok(Self::Constant(value)) };
         let list: Vec<Self> = list.iter().map(|one| Self::read(one, depth - 1)).collect::<Result<_, _>>()?;
         let constant = list.iter().all(|one| matches!(one, Self::Constant(_)));
         Ok(if constant { Self::Constant(value) } else { Self::List(list) })
     }
 
-    fn collect(&self, tensors: &mut Vec<History<'a>>) {
+    pub(super) fn collect(&self, tensors: &mut Vec<History<'a>>) {
         match self {
             Self::Tensor(history) => tensors.push(history.clone()),
             Self::List(list) => list.iter().for_each(|argument| argument.collect(tensors)),
+            Self::Keyed(keyed) => keyed.iter().for_each(|(_, argument)| argument.collect(tensors)),
             Self::Constant(_) => {}
         }
     }

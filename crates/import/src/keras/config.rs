@@ -69,18 +69,43 @@ impl<'a> History<'a> {
         Some(Self { layer: layer.as_str()?, call: index(call)?, result: index(result)? })
     }
 
-    /// Reads one or several of them, as `input_layers` and `output_layers` are written.
+    /// Reads one or several of them, as `input_layers` and `output_layers` are written: alone, in lists and in
+    /// dictionaries, also one in another.
     pub(super) fn read_all(value: Option<&'a Value>) -> Result<Vec<Self>, KerasError> {
-        let broken = || KerasError::Config("its inputs or outputs are no list of layers".to_string());
-        let list = value.ok_or_else(broken)?;
-        if let Some(one) = Self::read(list) {
-            return Ok(vec![one]);
+        Ok(Self::read_keyed(value)?.into_iter().map(|(_, one)| one).collect())
+    }
+
+    /// The same, each with the key that it has in a dictionary.
+    pub(super) fn read_keyed(value: Option<&'a Value>) -> Result<Vec<(Option<&'a str>, Self)>, KerasError> {
+        let mut found = Vec::new();
+        let read = value.and_then(|value| Self::collect(value, None, DEEPEST, &mut found));
+        read.ok_or_else(|| {
+            KerasError::Config("its inputs or outputs are no layers in lists or dictionaries".to_string())
+        })?;
+        Ok(found)
+    }
+
+    fn collect(
+        value: &'a Value,
+        key: Option<&'a str>,
+        depth: usize,
+        found: &mut Vec<(Option<&'a str>, Self)>,
+    ) -> Option<()> {
+        if let Some(one) = Self::read(value) {
+            found.push((key, one));
+            return Some(());
         }
-        if let Value::Object(keyed) = list {
+        let deeper = depth.checked_sub(1)?;
+        match value {
             // Keras goes through keys in alphabetical order, and so does the map.
-            return keyed.values().map(|one| Self::read(one).ok_or_else(broken)).collect();
+            Value::Object(keyed) => {
+                keyed.iter().try_for_each(|(key, one)| Self::collect(one, Some(key), deeper, found))
+            }
+            Value::Array(list) => list.iter().try_for_each(|one| Self::collect(one, None, deeper, found)),
+            _ => None,
         }
-        let list = list.as_array().ok_or_else(broken)?;
-        list.iter().map(|one| Self::read(one).ok_or_else(broken)).collect()
     }
 }
+
+/// How deep lists and dictionaries of inputs may stand in each other.
+const DEEPEST: usize = 8;

@@ -31,11 +31,8 @@ pub(super) fn add<'a>(
 
 /// What Keras calls the outputs: the keys they are given under, or the layers they come from.
 pub(super) fn output_names(object: &Object<'_>) -> Result<Vec<String>, KerasError> {
-    let outputs = object.config.get("output_layers");
-    if let Some(Value::Object(keyed)) = outputs {
-        return Ok(keyed.keys().cloned().collect());
-    }
-    Ok(History::read_all(outputs)?.into_iter().map(|output| output.layer.to_string()).collect())
+    let outputs = History::read_keyed(object.config.get("output_layers"))?;
+    Ok(outputs.into_iter().map(|(key, output)| key.unwrap_or(output.layer).to_string()).collect())
 }
 
 /// One call of one layer.
@@ -104,17 +101,17 @@ impl<'a> Network<'a> {
         scope: &Scope,
         given: Option<Vec<NodeRef>>,
     ) -> Result<Results, KerasError> {
-        let inputs = History::read_all(object.config.get("input_layers"))?;
+        let inputs = History::read_keyed(object.config.get("input_layers"))?;
         if let Some(given) = given.as_ref().filter(|given| given.len() != inputs.len()) {
             let message = format!("a model of {} inputs is called with {}", inputs.len(), given.len());
             return Err(KerasError::Config(message));
         }
         let mut results = Results::new();
-        for (position, input) in inputs.iter().enumerate() {
+        for (position, (name, input)) in inputs.iter().enumerate() {
             let key = (self.position(input.layer)?, input.call);
             let node = match &given {
                 Some(given) => given[position],
-                None => assembly.add_input(&self.layers[key.0], scope)?,
+                None => assembly.add_input(&self.layers[key.0], *name, scope)?,
             };
             results.insert(key, vec![node]);
         }
@@ -165,12 +162,38 @@ impl<'a> Network<'a> {
         results: &Results,
     ) -> Result<Vec<NodeRef>, KerasError> {
         let (config, call) = (&self.layers[layer], &self.calls[layer][call]);
-        let read = layers::reads(&config.object, call);
+        let read = self.by_name(scope, layer, call)?.unwrap_or_else(|| layers::reads(&config.object, call));
         let read = read.iter().map(|history| self.result(history, results)).collect::<Result<_, _>>()?;
         let masks = masks::said(&config.object, call).into_iter();
         let masks = masks.map(|mask| mask.map(|mask| self.result(&mask, results)).transpose());
         let read = Read { values: read, masks: masks.collect::<Result<_, _>>()? };
         assembly.add_call(config, &self.file_names[layer], scope, call, read)
+    }
+
+    /// What a model is called with, in the order of its inputs, where it takes a list and is given a dictionary: Keras
+    /// goes by the names of the inputs then.
+    fn by_name(
+        &self,
+        scope: &Scope,
+        layer: usize,
+        call: &Call<'a>,
+    ) -> Result<Option<Vec<History<'a>>>, KerasError> {
+        let object = &self.layers[layer].object;
+        let [Argument::Keyed(given)] = &call.arguments[..] else { return Ok(None) };
+        if !object.is_model() {
+            return Err(self.problem(scope, (layer, 0), "a dictionary as an argument is not supported"));
+        }
+        let missing =
+            || self.problem(scope, (layer, 0), "its inputs have other names than what it is called with");
+        let inputs = History::read_keyed(object.config.get("input_layers"))?;
+        let found = |(key, input): &(Option<&str>, History<'_>)| {
+            let name = key.unwrap_or(input.layer);
+            given.iter().find(|(key, _)| *key == name).and_then(|(_, argument)| match argument {
+                Argument::Tensor(history) => Some(history.clone()),
+                _ => None,
+            })
+        };
+        inputs.iter().map(found).collect::<Option<Vec<_>>>().map(Some).ok_or_else(missing)
     }
 
     /// The calls whose results a call reads.

@@ -33,18 +33,28 @@ use serde_json::{Map, Value, json};
 
 /// The layer of an object as one of its calls uses it.
 pub(super) fn build(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
-    if is_operation(object) {
-        fields.skip(&["name"]);
-        if let Some(layer) = masks::build(object, fields, call)? {
-            return Ok(layer);
-        }
-        return operations::build(object, fields, call);
-    }
     if !object.module.is_empty() && !object.module.starts_with("keras") {
         return Err(unknown(fields, object));
     }
     check_arguments(fields, call)?;
     build_object(object, fields, call)
+}
+
+/// The layers that compute the results of an op. Truth values of the kinds that masks are made of go their own way.
+pub(super) fn build_operation(
+    object: &Object<'_>,
+    fields: &Fields<'_>,
+    call: &Call<'_>,
+) -> Result<Vec<Layer>, KerasError> {
+    let plain = matches!(object.class, "NotEqual" | "OnesLike" | "ZerosLike") || operations::is_logic(call);
+    let mask = if plain { masks::build(object, fields, call)? } else { None };
+    match mask {
+        Some(layer) => {
+            fields.skip(&["name"]);
+            Ok(vec![layer])
+        }
+        None => operations::build_all(object, fields, call),
+    }
 }
 
 /// The layer of an object, whoever calls it. Ops have channels last; where a layer has them first, they are moved.
@@ -224,9 +234,20 @@ fn unknown(fields: &Fields<'_>, object: &Object<'_>) -> KerasError {
     {
         return fields.problem_with_hint(format!("it is not supported: {reason}"), Some(hint));
     }
-    let module = if object.module.is_empty() { String::new() } else { format!(" of {}", object.module) };
-    fields.problem_with_hint(
-        format!("there is no such layer here: class {}{module}", object.class),
-        Some("a custom layer can be rewritten with layers of keras.layers, or cut out of the model before it is saved"),
-    )
+    let keras_s = object.module.starts_with("keras");
+    let (problem, hint) = match object.class {
+        "Lambda" => (
+            "it holds Python code, which is not run".to_string(),
+            "write it with keras.ops or a layer of keras.layers: what Lambda(lambda x: 2 * x) does is 2 * x",
+        ),
+        class if keras_s => (
+            format!("Keras's layer {class} is not supported"),
+            "docs/keras-coverage.md lists the layers that are; `plimsoll inspect` shows which of the model's are not",
+        ),
+        class => (
+            format!("{class} is a layer of somebody's own: the file does not say what it computes"),
+            "a custom layer can be rewritten with layers of keras.layers, or cut out of the model before it is saved",
+        ),
+    };
+    fields.problem_with_hint(problem, Some(hint))
 }

@@ -58,7 +58,7 @@ pub(super) fn build(
 fn tensor<'a>(argument: &Argument<'a>) -> Option<History<'a>> {
     match argument {
         Argument::Tensor(history) => Some(history.clone()),
-        Argument::List(_) | Argument::Constant(_) => None,
+        Argument::List(_) | Argument::Keyed(_) | Argument::Constant(_) => None,
     }
 }
 
@@ -67,7 +67,7 @@ fn number(call: &Call<'_>) -> Option<f32> {
     let given = call.arguments.iter().chain(call.named.iter().map(|(_, argument)| argument));
     let mut constants = given.filter_map(|argument| match argument {
         Argument::Constant(value) => Some(*value),
-        Argument::Tensor(_) | Argument::List(_) => None,
+        Argument::Tensor(_) | Argument::List(_) | Argument::Keyed(_) => None,
     });
     let number = constants.next().and_then(Value::as_f64).map(|number| number as f32);
     number.filter(|_| constants.next().is_none())

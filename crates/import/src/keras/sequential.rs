@@ -52,7 +52,7 @@ fn own_input<'a>(
     layers: &[LayerConfig<'a>],
 ) -> Result<NodeRef, KerasError> {
     if let Some(input) = input {
-        return assembly.add_input(input, scope);
+        return assembly.add_input(input, None, scope);
     }
     let first = layers.first();
     let shape = object.config.get("build_input_shape").filter(|shape| !shape.is_null());

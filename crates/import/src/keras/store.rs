@@ -15,6 +15,9 @@ use std::sync::{Arc, OnceLock};
 /// How much larger than its file a packed dataset can be: what deflate can do at best.
 const LARGEST_RATIO: u64 = 1032;
 
+/// A layer has few groups.
+const MOST_GROUPS: usize = 1000;
+
 /// An open HDF5 file.
 pub(super) struct Store {
     file: Hdf5File,
@@ -105,6 +108,21 @@ impl Store {
     /// Whether there is such a dataset.
     pub(super) fn has(&self, path: &str) -> bool {
         self.file.dataset(path).is_ok()
+    }
+
+    /// How many numbers stand under a group, at any depth.
+    pub(super) fn elements(&self, group: &str) -> u64 {
+        let mut left = vec![self.file.group(group).ok()];
+        let mut sum = 0u64;
+        // Groups that contain themselves would go on forever.
+        for _ in 0..MOST_GROUPS {
+            let Some(group) = left.pop() else { break };
+            let Some((groups, datasets)) = group.and_then(|group| group.members().ok()) else { continue };
+            let sizes = datasets.iter().map(|dataset| dataset.shape().iter().product::<u64>());
+            sum = sizes.fold(sum, u64::saturating_add);
+            left.extend(groups.into_iter().map(Some));
+        }
+        sum
     }
 
     /// An attribute that is a text.

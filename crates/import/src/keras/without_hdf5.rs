@@ -62,6 +62,10 @@ pub(super) mod store {
             match *self {}
         }
 
+        pub(in crate::keras) fn elements(&self, _: &str) -> u64 {
+            match *self {}
+        }
+
         pub(in crate::keras) fn has(&self, _: &str) -> bool {
             match *self {}
         }

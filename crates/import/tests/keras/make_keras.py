@@ -1,6 +1,6 @@
 """Makes the golden data for the Keras importer: configurations, parameter counts, and what Keras computes.
 
-    /path/to/python make_keras.py [applications|families|layers|files ...]
+    /path/to/python make_keras.py [applications|families|layers|files|operations ...]
 
 Weights are not stored: they follow from their path in Keras's weights file by a rule that `rule.rs` repeats.
 """
@@ -246,10 +246,18 @@ def make_files(golden):
     make_files.make(golden, HERE, set_weights, predictions, units, hashes, fnv)
 
 
+def make_operations():
+    import make_operations
+    make_operations.make(HERE / "operations.json.gz", set_weights, samples, units)
+
+
 def main():
     if sys.argv[1:2] == ["random"]:
         return make_random({})
-    for kind in sys.argv[1:] or ["applications", "families", "layers", "files"]:
+    for kind in sys.argv[1:] or ["applications", "families", "layers", "files", "operations"]:
+        if kind == "operations":
+            make_operations()
+            continue
         (HERE / kind).mkdir(exist_ok=True)
         golden = {}
         globals()[f"make_{kind}"](golden)

@@ -1,8 +1,8 @@
 //! Vectors in the place of token ids.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::Init;
 use plimsoll_graph::op::{self, NotEqual};
+use plimsoll_graph::{ElementType, Init};
 use serde::{Deserialize, Serialize};
 
 /// A row of a table for each id.
@@ -27,7 +27,11 @@ impl Embedding {
     }
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
-        let [ids] = at.operands(inputs)?;
+        let [mut ids] = at.operands(inputs)?;
+        // What ops have computed is float32; Keras truncates as well.
+        if at.element(ids.value) == ElementType::F32 {
+            ids.value = at.op(op::Cast { to: ElementType::I32 }, &[ids.value])?;
+        }
         // Keras's `uniform` initializer.
         let init = Init::Uniform(0.05);
         let table = at.parameter("embeddings", [self.input_dim, self.output_dim], init)?;

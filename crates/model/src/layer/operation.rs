@@ -1,16 +1,26 @@
 //! One operation on tensors: what Keras saves for arithmetic outside of layers, such as `x * 2 + y`.
 
 mod arithmetic;
+mod elementwise;
 mod index;
+mod moving;
+mod named;
+mod pairs;
+mod products;
+mod reductions;
 mod shape;
+mod sorting;
+mod terms;
+mod windows;
 
 pub use index::Index;
+pub use named::Named;
 
 use super::{Activation, Concatenate, Context, Lowered, Signal, Softmax};
 use plimsoll_graph::op::{Cast, Reduction, Unary};
-use plimsoll_graph::{ElementType, Shape, ShapeError, ValueId};
+use plimsoll_graph::{ElementType, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
-use shape::{expand, matmul, reduce, reshape, squeeze, stack};
+use shape::{expand, reduce, reshape, squeeze, stack};
 
 /// A function of tensors and constants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +73,7 @@ pub enum Function {
     Softmax {
         axis: isize,
     },
-    /// Over the given axes, or over all but then the result would have no batch, which is refused.
+    /// Over the given axes, or over all if none are given.
     Mean {
         axis: Vec<isize>,
         keepdims: bool,
@@ -109,6 +119,8 @@ pub enum Function {
     Cast {
         dtype: ElementType,
     },
+    /// Everything else.
+    Named(Named),
 }
 
 impl Operation {
@@ -134,14 +146,13 @@ impl Operation {
             .map(|operand| match operand {
                 Operand::Scalar(number) => Ok(Term::Number(*number)),
                 Operand::Constant { shape, values } => Ok(Term::Value(constant(at, shape, values)?)),
-                Operand::Input => Ok(Term::Value(inputs.next().expect("the inputs have been counted"))),
+                Operand::Input => {
+                    let value = inputs.next().expect("the inputs have been counted");
+                    terms::as_floats(at, value).map(Term::Value)
+                }
             })
             .collect::<Result<_, ShapeError>>()?;
-        let result = self.function.apply(at, &operands)?;
-        if at.shape(result).rank() == 0 {
-            return Err(at.refusal(&[result], "the result has no axis for the batch".to_string()));
-        }
-        Ok(Signal::bare(result))
+        Ok(Signal::bare(self.function.apply(at, &operands)?))
     }
 }
 
@@ -176,7 +187,11 @@ impl Function {
             Self::Matmul => {
                 let [a, b] = pair(at, operands)?;
                 let (a, b) = (a.value(at)?, b.value(at)?);
-                matmul(at, a, b)
+                products::matmul(at, a, b)
+            }
+            Self::Named(named) => {
+                let values = values(at, operands)?;
+                named.apply(at, &values)
             }
             _ => {
                 let [x] = <[Term; 1]>::try_from(operands)
@@ -221,6 +236,7 @@ impl Function {
             Self::Maximum | Self::Minimum | Self::Concatenate { .. } | Self::Stack { .. } | Self::Matmul => {
                 self.no_unary(at)
             }
+            Self::Named(_) => self.no_unary(at),
         }
     }
 
@@ -234,8 +250,7 @@ fn constant(at: &mut Context<'_>, shape: &[usize], values: &[f32]) -> Result<Val
     if count != values.len() {
         return Err(at.refusal(&[], format!("{} elements do not fill {shape:?}", values.len())));
     }
-    let flat = at.constant(values)?;
-    at.reshaped(flat, Shape::new(shape))
+    terms::constant(at, shape, values.to_vec())
 }
 
 fn pair(at: &Context<'_>, operands: &[Term]) -> Result<[Term; 2], ShapeError> {

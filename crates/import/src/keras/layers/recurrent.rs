@@ -253,7 +253,7 @@ pub(in crate::keras) fn distributed_model<'a>(object: &Object<'a>) -> Option<Obj
 
 pub(super) fn time_distributed(fields: &Fields<'_>) -> Result<Layer, KerasError> {
     let (object, inside) = inner(fields, "layer")?;
-    let call = Call { arguments: Vec::new(), named: Vec::new() };
+    let call = Call { arguments: Vec::new(), named: Vec::new(), raw: &[] };
     let layer = build_object(&object, &inside, &call)?;
     inside.finish()?;
     if beside(&layer) > 0 {

@@ -17,6 +17,7 @@ impl Function {
             Self::TrueDivide => Binary::Divide,
             Self::Maximum => Binary::Maximum,
             Self::Minimum => Binary::Minimum,
+            Self::Power => Binary::Power,
             _ => return Err(at.refusal(&[], format!("{self:?} of these operands is not supported"))),
         };
         let [a, b] = operands;

@@ -1,6 +1,7 @@
 //! What stands in brackets behind a tensor: `x[:, 1:, -1]`.
 
 use super::Context;
+use super::terms::picked;
 use plimsoll_graph::op::Slice;
 use plimsoll_graph::{Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub enum Index {
         start: Option<isize>,
         /// The index after the last; the end if not given.
         stop: Option<isize>,
-        /// The step; only 1 is supported.
+        /// The step; 1 if not given.
         step: Option<isize>,
     },
     /// A new axis of extent 1.
@@ -28,10 +29,62 @@ pub enum Index {
 
 /// The part of a tensor that the items say.
 pub(super) fn item(at: &mut Context<'_>, x: ValueId, key: &[Index]) -> Result<ValueId, ShapeError> {
+    let (x, key) = stepped(at, x, key)?;
     let extents = at.shape(x).extents().to_vec();
-    let (start, size, result) = cut(&extents, key).map_err(|problem| at.refusal(&[x], problem))?;
+    let (start, size, result) = cut(&extents, &key).map_err(|problem| at.refusal(&[x], problem))?;
     let part = if size == extents { x } else { at.op(Slice { start, size }, &[x])? };
     at.reshaped(part, Shape::new(result))
+}
+
+/// Ranges with steps, taken first; what is left has none.
+fn stepped(at: &mut Context<'_>, x: ValueId, key: &[Index]) -> Result<(ValueId, Vec<Index>), ShapeError> {
+    let (mut x, mut left) = (x, key.to_vec());
+    let named = |items: &[Index]| {
+        items.iter().filter(|item| matches!(item, Index::At(_) | Index::Range { .. })).count()
+    };
+    for (place, item) in key.iter().enumerate() {
+        let &Index::Range { start, stop, step: Some(step) } = item else { continue };
+        if step == 1 {
+            continue;
+        }
+        let ellipsis = key[..place].contains(&Index::Ellipsis);
+        let axis = match ellipsis {
+            true => at.shape(x).rank().checked_sub(named(&key[place..])),
+            false => Some(named(&key[..place])).filter(|&axis| axis < at.shape(x).rank()),
+        };
+        let axis = axis.ok_or_else(|| at.refusal(&[x], "there are more indices than axes".to_string()))?;
+        let positions = positions(at.shape(x)[axis], start, stop, step);
+        if positions.is_empty() {
+            return Err(at.refusal(&[x], format!("nothing of axis {axis} is left")));
+        }
+        x = picked(at, x, axis, &positions)?;
+        left[place] = Index::Range { start: None, stop: None, step: None };
+    }
+    Ok((x, left))
+}
+
+/// The positions that Python's slice has.
+fn positions(extent: usize, start: Option<isize>, stop: Option<isize>, step: isize) -> Vec<usize> {
+    let length = extent as isize;
+    let inside = |index: isize, low: isize, high: isize| {
+        (if index < 0 { index + length } else { index }).clamp(low, high)
+    };
+    let (mut at, end) = match step > 0 {
+        true => (
+            start.map_or(0, |start| inside(start, 0, length)),
+            stop.map_or(length, |stop| inside(stop, 0, length)),
+        ),
+        false => (
+            start.map_or(length - 1, |start| inside(start, -1, length - 1)),
+            stop.map_or(-1, |stop| inside(stop, -1, length - 1)),
+        ),
+    };
+    let mut positions = Vec::new();
+    while step != 0 && (if step > 0 { at < end } else { at > end }) {
+        positions.push(at.unsigned_abs());
+        at += step;
+    }
+    positions
 }
 
 /// Where the part starts, how large it is, and what its shape becomes.
@@ -85,7 +138,7 @@ fn cut(extents: &[usize], key: &[Index]) -> Result<Cut, String> {
 }
 
 /// A bound as Python takes it: from the end if negative, and never outside.
-fn bound(index: isize, extent: usize) -> usize {
+pub(super) fn bound(index: isize, extent: usize) -> usize {
     match index < 0 {
         true => extent.saturating_sub(index.unsigned_abs()),
         false => index.unsigned_abs().min(extent),
@@ -111,6 +164,10 @@ mod tests {
         {
             assert!(shape(wrong).is_err(), "{wrong:?}");
         }
-        assert!(shape(&[Index::Range { start: None, stop: None, step: Some(2) }]).is_err());
+        assert_eq!(positions(5, None, None, 2), [0, 2, 4]);
+        assert_eq!(positions(5, Some(-2), None, -1), [3, 2, 1, 0]);
+        assert_eq!(positions(5, None, Some(1), -2), [4, 2]);
+        assert_eq!(positions(5, Some(7), Some(-9), -3), [4, 1]);
+        assert_eq!(positions(5, Some(3), Some(1), 1), [0; 0]);
     }
 }

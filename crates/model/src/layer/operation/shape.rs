@@ -2,7 +2,7 @@
 
 use super::{Context, Term, values};
 use crate::layer::reshape::extents;
-use plimsoll_graph::op::{Concat, MatMul, Reduce, Reduction};
+use plimsoll_graph::op::{Concat, Reduce, Reduction};
 use plimsoll_graph::{Shape, ShapeError, ValueId};
 
 pub(super) fn reduce(
@@ -12,7 +12,8 @@ pub(super) fn reduce(
     axes: &[isize],
     keep_axes: bool,
 ) -> Result<ValueId, ShapeError> {
-    let axes = at.axes(axes, x)?;
+    let all = || (0..at.shape(x).rank()).collect();
+    let axes = if axes.is_empty() { all() } else { at.axes(axes, x)? };
     at.op(Reduce { reduction, axes, keep_axes }, &[x])
 }
 
@@ -59,12 +60,4 @@ pub(super) fn stack(at: &mut Context<'_>, operands: &[Term], axis: isize) -> Res
     };
     let axis = at.axis(axis, first)?;
     at.op(Concat { axis }, &parts)
-}
-
-/// Leading axes must agree, or the right side is one matrix.
-pub(super) fn matmul(at: &mut Context<'_>, a: ValueId, b: ValueId) -> Result<ValueId, ShapeError> {
-    if at.shape(a).rank() < 2 || at.shape(b).rank() < 2 {
-        return Err(at.refusal(&[a, b], "it multiplies matrices".to_string()));
-    }
-    at.op(MatMul::default(), &[a, b])
 }
