@@ -4,8 +4,7 @@ use super::Context;
 use super::named::Named;
 use super::reductions::halves;
 use super::terms::{
-    Made, alike, choose, constant, divide, multiply, of, part, picked, reduced, scaled, stretched, subtract,
-    taken,
+    Made, alike, choose, constant, multiply, of, part, picked, reduced, scaled, stretched, subtract, taken,
 };
 use plimsoll_graph::op::{Concat, EmbeddingGradient, Pad, Reduction, Unary};
 use plimsoll_graph::{Shape, ShapeError, ValueId};
