@@ -101,12 +101,7 @@ pub(super) fn read(
         }
         "PSNR" => named.numbers = vec![fields.number("max_val", 1.0)? as f32],
         "SparseCategoricalCrossentropy" | "BinaryCrossentropy" => {
-            if !fields.flag("from_logits", false)? {
-                return Err(fields.problem_with_hint(
-                    "it takes probabilities, which is not supported",
-                    Some("leave out the softmax or sigmoid and say from_logits=True"),
-                ));
-            }
+            from_logits(fields)?;
         }
         "Quantile" | "Percentile" => {
             // Keras goes by other methods in a functional model than outside of one.
@@ -297,6 +292,17 @@ pub(super) fn read(
         _ => {}
     }
     Ok(Some(Settings { named, results, not_operands }))
+}
+
+/// What Keras does with probabilities depends on where they come from.
+fn from_logits(fields: &Fields<'_>) -> Result<(), KerasError> {
+    match fields.flag("from_logits", false)? {
+        true => Ok(()),
+        false => Err(fields.problem_with_hint(
+            "it takes probabilities, which is not supported",
+            Some("leave out the softmax or sigmoid and say from_logits=True"),
+        )),
+    }
 }
 
 /// One axis or several; an empty list of axes is nothing that anybody means.

@@ -68,9 +68,9 @@ pub(super) fn matmul(at: &mut Context<'_>, a: ValueId, b: ValueId) -> Made {
     if left.is_empty() || right.is_empty() {
         return Err(at.refusal(&[a, b], "it multiplies matrices".to_string()));
     }
-    let own = |extents: &[usize], row: bool| match extents {
-        &[n] if row => vec![1, n],
-        &[n] => vec![n, 1],
+    let own = |extents: &[usize], row: bool| match *extents {
+        [n] if row => vec![1, n],
+        [n] => vec![n, 1],
         _ => extents.to_vec(),
     };
     let (rows, columns) = (own(&left, true), own(&right, false));
