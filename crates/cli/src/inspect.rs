@@ -8,7 +8,7 @@ use crate::foreign::{Foreign, Framework};
 use crate::output;
 use crate::step::Step;
 use crate::table::Table;
-use crate::{notes, terminal, wording};
+use crate::{notes, searching, terminal, wording};
 use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::graph::Role;
@@ -38,7 +38,9 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments);
     }
-    let report = arguments.step.request().inspect(arguments.step.memory)?;
+    let found = arguments.step.request().inspect(arguments.step.memory);
+    searching::clear();
+    let report = found?;
     notes::tell(&report.notes);
     output::report(arguments.step.json, &report, || as_text(&report, arguments))?;
     Ok(ExitCode::SUCCESS)
