@@ -7,7 +7,7 @@ use crate::foreign::{Foreign, Framework};
 use crate::output::Channel;
 use crate::step::Step;
 use crate::table::Table;
-use crate::{chart, notes, wording};
+use crate::{chart, notes, searching, wording};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use plimsoll::graph::Role;
@@ -55,7 +55,9 @@ pub fn run(arguments: &Fit) -> Result<ExitCode, Failure> {
         return tensorflow::run(arguments);
     }
     let channel = Channel::beside(&[arguments.output.as_deref()], arguments.step.json)?;
-    let report = arguments.request()?.run()?;
+    let found = arguments.request()?.run();
+    searching::clear();
+    let report = found?;
     notes::tell(&report.notes);
     channel.report(arguments.step.json, &report, || as_text(&report))?;
     Ok(ExitCode::SUCCESS)

@@ -8,7 +8,7 @@ use crate::foreign::{Foreign, Framework};
 use crate::output;
 use crate::step::Step;
 use crate::table::Table;
-use crate::{notes, terminal, wording};
+use crate::{notes, searching, terminal, wording};
 use clap::Args;
 use plimsoll::Bytes;
 use plimsoll::graph::Role;
@@ -40,7 +40,9 @@ pub fn run(arguments: &Inspect) -> Result<ExitCode, Failure> {
     if let Some(Framework::Tensorflow) = arguments.foreign.framework {
         return tensorflow::run(arguments);
     }
-    let report = match arguments.step.request().inspect(arguments.step.memory) {
+    let found = arguments.step.request().inspect(arguments.step.memory);
+    searching::clear();
+    let report = match found {
         Ok(report) => report,
         Err(error) => {
             let outline = specification::outline(arguments.step.model()).filter(|_| !arguments.step.json);

@@ -18,6 +18,7 @@ mod place;
 mod recording;
 mod replay;
 mod report;
+mod searching;
 mod size;
 mod step;
 mod table;

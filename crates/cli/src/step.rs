@@ -1,5 +1,6 @@
 //! The training step that a command is about, as it is written on the command line.
 
+use crate::searching;
 use crate::size::size;
 use clap::{Args, ValueEnum};
 use plimsoll::train::{Loss, Optimizer};
@@ -66,6 +67,7 @@ impl Step {
                 Some(NanAction::Skip) => OnNan::Skip,
             },
             threads: self.threads.map(usize::from),
+            watch: searching::watch(),
         }
     }
 

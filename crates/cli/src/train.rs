@@ -9,10 +9,10 @@ pub use memory_use::Switch;
 
 use crate::devices::part;
 use crate::failure::Failure;
-use crate::notes;
 use crate::output::{self, Channel};
 use crate::step::Step;
 use crate::table::Table;
+use crate::{notes, searching};
 use clap::Args;
 use display::Display;
 use input::InputArguments;
@@ -84,7 +84,9 @@ pub fn run(arguments: &Train) -> Result<ExitCode, Failure> {
     let channel = Channel::beside(&[arguments.trace.as_deref()], arguments.step.json)?;
     let request = arguments.request()?;
     notes::tell(&request.notes());
-    let run = request.open()?;
+    let opened = request.open();
+    searching::clear();
+    let run = opened?;
     notes::tell(run.notes());
     let (headline, data) = (run.prepared()[0].headline(), run.data());
     output::tell(format!("{headline} · {} samples of {}", data.train.count(), data.name));

@@ -8,6 +8,7 @@
 
 pub mod csv;
 mod greedy;
+mod occupied;
 pub mod pages;
 mod ranking;
 mod search;
@@ -47,10 +48,10 @@ pub struct Placement {
 
 /// How often the best order is improved before giving up.
 const IMPROVEMENTS: usize = 24;
-/// How many intervals may be compared while improving; of a few thousand intervals it never is the bound.
-const EFFORT: usize = 1 << 30;
-/// How many intervals are placed greedily: its time grows with their square, and these take about a second.
-const GREEDY: usize = 20_000;
+/// How many intervals may be placed while improving; of a few thousand intervals it never is the bound.
+const EFFORT: usize = 1 << 17;
+/// How many intervals are placed greedily: these take about a second.
+const GREEDY: usize = 1 << 16;
 /// What the exact search may look at for one capacity: intervals live in a section, once a node.
 const LOOKS: u64 = 1 << 19;
 /// Into how many steps the way from the floor to the greedy's peak is cut for the exact search.
@@ -143,7 +144,7 @@ fn place_greedily(intervals: &[Interval]) -> Placement {
         }
     }
     let Some(mut current) = current else { return best };
-    let affordable = EFFORT / intervals.len().pow(2).max(1);
+    let affordable = EFFORT / intervals.len().max(1);
     for _ in 0..affordable.min(IMPROVEMENTS) {
         if best.peak == floor {
             break;

@@ -8,6 +8,8 @@
 //! for each gap between two uses; [`search()`] looks for cheap decisions; [`rewrite()`] writes a schedule as a graph;
 //! [`verify_same`] proves that it computes the same; [`plan_within`] does all of it until a placed plan fits.
 
+mod floor;
+mod ladder;
 mod ledger;
 mod order;
 mod problem;
@@ -23,4 +25,4 @@ pub use problem::{Item, Problem, Task};
 pub use rewrite::{Rewritten, rewrite};
 pub use same::{Difference, verify_same};
 pub use search::{Found, search, search_from};
-pub use within::{Setting, Within, frontier, plan_within};
+pub use within::{Looked, Planner, Setting, Within, frontier, plan_within};

@@ -4,7 +4,7 @@ use crate::data::DataError;
 use crate::fit::fit;
 use crate::hint::{Hint, Setting};
 use crate::planning::Aim;
-use crate::{Bytes, OnShortage, OverBudget, PlanFileError, Prepared};
+use crate::{Bytes, OnShortage, OverBudget, PlanFileError, Prepared, Watch};
 use plimsoll_exec::eager::Shortage;
 use plimsoll_exec::{Backend, BindError, CpuBackend, StepError};
 use plimsoll_memory::OutOfMemory;
@@ -36,6 +36,8 @@ pub struct Job {
     pub profile: Profile,
     /// Whose kernels run it, on which kind of device.
     pub backend: Arc<dyn Backend>,
+    /// Who is told how a search for a plan goes on.
+    pub watch: Watch,
 }
 
 /// What happens to a step whose loss or gradients are not finite.
@@ -113,6 +115,7 @@ impl Job {
             options: Options::default(),
             profile: Profile::default(),
             backend: Arc::new(CpuBackend::default()),
+            watch: Watch::default(),
         }
     }
 

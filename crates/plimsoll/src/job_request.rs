@@ -12,7 +12,7 @@
 
 use crate::data::Outline;
 use crate::specification::{self, Opened};
-use crate::{Job, Note, OnNan, RequestError, cached_profile, imported};
+use crate::{Job, Note, OnNan, RequestError, Watch, cached_profile, imported};
 use plimsoll_exec::CpuBackend;
 use plimsoll_graph::samples::Mixing;
 use plimsoll_import::keras::Keras;
@@ -40,6 +40,8 @@ pub struct JobRequest {
     pub on_nan: OnNan,
     /// How many threads kernels run on; without it, all.
     pub threads: Option<usize>,
+    /// Who is told how a search for a plan goes on.
+    pub watch: Watch,
 }
 
 /// A job with what else its model's file says.
@@ -58,8 +60,16 @@ impl JobRequest {
     /// A model with everything as its file says or as usual.
     pub fn of(model: impl Into<String>) -> Self {
         let model = model.into();
-        let on_nan = OnNan::Stop;
-        Self { model, batch: 32, micro_batches: None, loss: None, optimizer: None, on_nan, threads: None }
+        Self {
+            model,
+            batch: 32,
+            micro_batches: None,
+            loss: None,
+            optimizer: None,
+            on_nan: OnNan::Stop,
+            threads: None,
+            watch: Watch::default(),
+        }
     }
 
     /// The job that is meant.
@@ -84,7 +94,7 @@ impl JobRequest {
         let learning_rate = self.compile(&mut job, keras.as_ref())?;
         let cpu = self.threads.map_or_else(CpuBackend::default, CpuBackend::new);
         let (profile, stale) = cached_profile(cpu.threads);
-        (job.profile, job.backend) = (profile, Arc::new(cpu));
+        (job.profile, job.backend, job.watch) = (profile, Arc::new(cpu), self.watch.clone());
         notes.extend(stale.map(|stale| Note::Profile(stale.to_string())));
         Ok(OpenedJob { job, keras, learning_rate, notes })
     }

@@ -1,4 +1,5 @@
-//! How many threads have scratch of their own: fewer make a plan smaller and some ops slower, and change no number.
+//! How many threads have scratch of their own: fewer make a plan smaller and some ops slower, and change no number. An
+//! op that needs scratch runs on so many threads, and is taken to be slower in proportion.
 //!
 //! What a step computes must not depend on the machine. So what decides about numbers, the count of micro-batches, is
 //! decided for one lane and typical prices, wherever the job will run; and what fits there fits with any number of
@@ -6,6 +7,7 @@
 
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_exec::CpuBackend;
+use plimsoll_graph::{Graph, OpId, ValueId};
 use plimsoll_plan::Profile;
 use std::sync::Arc;
 
@@ -32,33 +34,56 @@ impl Job {
         std::iter::successors(Some(self.lanes() / 2), |lanes| Some(lanes / 2)).take_while(|&lanes| lanes > 0)
     }
 
-    /// The same as every machine sees it: one lane, at typical prices.
+    /// The same as every machine sees it: one thread, at typical prices.
     pub(crate) fn on_any_machine(&self) -> Self {
-        Self { profile: Profile::default(), ..self.with_lanes(1) }
+        let backend =
+            self.backend.cpu().map(|cpu| Arc::new(CpuBackend { threads: 1, lanes: 1, ..*cpu }) as _);
+        let backend = backend.unwrap_or(self.backend.clone());
+        Self { profile: Profile::default(), backend, ..self.clone() }
+    }
+
+    /// How much longer each op of a graph takes because fewer threads than there are have scratch for it.
+    pub(crate) fn slower_by_lanes<'a>(&'a self, graph: &'a Graph) -> impl Fn(OpId) -> f64 + 'a {
+        let (threads, lanes) = (self.threads(), self.lanes());
+        let scratch = |lanes: usize| self.with_lanes(lanes).target().kernels;
+        let kernels = (lanes < threads).then(|| [scratch(lanes), scratch(threads)]);
+        move |id: OpId| {
+            let Some([few, all]) = &kernels else { return 1.0 };
+            let op = graph.op(id);
+            let types = |ids: &[ValueId]| ids.iter().map(|&id| graph.tensor(id).clone()).collect::<Vec<_>>();
+            let (inputs, outputs) = (types(&op.inputs), types(&op.outputs));
+            let [few, all] = [few, all].map(|kernels| kernels.scratch(&op.kind, &inputs, &outputs));
+            if few < all { threads as f64 / lanes as f64 } else { 1.0 }
+        }
     }
 }
 
-/// Prepares a job with as many lanes as fit a budget; if not even one does, with one.
-pub(crate) fn most_lanes(
+/// Prepares a job with the number of lanes that should be fastest within a budget: as many as there are threads, or
+/// fewer, where that leaves more to hold. What does not fit with all lanes nor with one is refused, with what came
+/// nearest. So more memory is never slower, and the smallest plan is one for all budgets.
+pub(crate) fn best_lanes(
     job: &Job,
     budget: Bytes,
     prepare: impl Fn(&Job) -> Result<Prepared, JobError>,
 ) -> Result<Prepared, JobError> {
-    let most = prepare(job)?;
-    if most.peak() <= budget || job.lanes() == 1 || !fewer_may_do(&most, budget) {
-        return Ok(most);
+    let mut best = prepare(job)?;
+    let mut fewer: Vec<usize> = job.fewer_lanes().collect();
+    if best.peak() > budget && fewer.pop().is_some() {
+        let one = prepare(&job.with_lanes(1))?;
+        if one.peak() > budget {
+            return Ok(if one.peak() < best.peak() { one } else { best });
+        }
+        best = one;
     }
-    let one = prepare(&job.with_lanes(1))?;
-    if one.peak() > budget {
-        return Ok(if one.peak() < most.peak() { one } else { most });
-    }
-    for lanes in job.fewer_lanes().filter(|&lanes| lanes > 1) {
-        let fewer = prepare(&job.with_lanes(lanes))?;
-        if fewer.peak() <= budget {
-            return Ok(fewer);
+    for lanes in fewer {
+        // Whatever is held then, this much is left to do.
+        if best.job.lanes() != lanes && best.seconds_at_least(lanes) < best.seconds() {
+            let other = prepare(&job.with_lanes(lanes))?;
+            let is_better = other.peak() <= budget && other.seconds() < best.seconds();
+            best = if is_better { other } else { best };
         }
     }
-    Ok(one)
+    Ok(best)
 }
 
 /// Whether a plan has as much scratch at a time as it is too large. Fewer lanes take away no more.

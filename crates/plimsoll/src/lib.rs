@@ -60,6 +60,7 @@ pub mod specification;
 mod train_request;
 mod trainer;
 mod training_run;
+mod watch;
 
 pub use calibrate_request::CalibrateRequest;
 pub use data_request::DataRequest;
@@ -86,6 +87,7 @@ pub use show_request::{LARGEST_PIPED, ShowError, ShowRequest, Shown};
 pub use train_request::{EagerRequest, MemoryUse, RunLength, StepSource, TrainRequest, USUAL_ALLOCATOR};
 pub use trainer::{Outcome, Progress, Run, Trainer};
 pub use training_run::{Happening, TrainingRun};
+pub use watch::Watch;
 
 pub use plimsoll_exec as exec;
 pub use plimsoll_graph as graph;

@@ -133,7 +133,8 @@ impl Job {
 
     /// What each op of a graph costs, in seconds.
     pub(crate) fn costs(&self, graph: &Graph) -> Vec<f64> {
-        graph.op_ids().map(|id| self.profile.op_seconds(graph, id)).collect()
+        let slower = self.slower_by_lanes(graph);
+        graph.op_ids().map(|id| self.profile.op_seconds(graph, id) * slower(id)).collect()
     }
 
     pub(crate) fn plan_part(
@@ -146,7 +147,9 @@ impl Job {
         let target = self.target();
         let costs = self.costs(&training.graph);
         let (options, effort) = (self.options, aim.effort);
-        let setting = Setting { target: &target, options, residents, costs: &costs, effort };
+        let watch = |looked| self.watch.tell(looked);
+        let setting =
+            Setting { target: &target, options, residents, costs: &costs, effort, watch: Some(&watch) };
         let budget = aim.budget.unwrap_or(Bytes(u64::MAX));
         let made = plan_within(&training.graph, setting, budget);
         Ok((Draft::new(rows, &training, made.rewritten.graph, made.plan)?, made.least))
@@ -177,12 +180,14 @@ impl Job {
         let graph = &plain.training.graph;
         let (costs, residents) = (self.costs(graph), Residents::default());
         let target = self.target();
+        let watch = |looked| self.watch.tell(looked);
         let setting = Setting {
             target: &target,
             options: self.options,
             residents: &residents,
             costs: &costs,
             effort: 0,
+            watch: Some(&watch),
         };
         let point = |made: Within| {
             let (graph, peak) = (&made.rewritten.graph, made.plan.peak);

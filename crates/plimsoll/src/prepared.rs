@@ -173,6 +173,15 @@ impl Prepared {
         self.sum_over_step(&|graph| self.job.costs(graph).iter().sum())
     }
 
+    /// How long a step should take at least with so many lanes, whatever is computed again.
+    pub(crate) fn seconds_at_least(&self, lanes: usize) -> f64 {
+        let job = self.job.with_lanes(lanes);
+        self.sum_over_step(&|graph| {
+            let costs = job.costs(graph).into_iter().zip(graph.ops());
+            costs.filter(|(_, op)| !op.again).map(|(cost, _)| cost).sum()
+        })
+    }
+
     /// How long a step as the model is written should take.
     pub fn seconds_as_written(&self) -> f64 {
         self.job.costs(&self.training.graph).iter().sum()

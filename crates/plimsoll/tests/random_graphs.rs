@@ -173,8 +173,14 @@ fn random_graphs_fit_and_run_at_their_peak_or_are_refused_with_a_right_floor() {
         let transient = plain.peak.0 - plain.persistent.0;
         let budget = Bytes(plain.persistent.0 + transient * (45 + dice.below(60) as u64) / 100);
         let costs: Vec<f64> = graph.op_ids().map(|id| graph_work(graph, id).flops as f64 + 1.0).collect();
-        let setting =
-            Setting { target: &target(), options, residents: &residents, costs: &costs, effort: 20_000 };
+        let setting = Setting {
+            target: &target(),
+            options,
+            residents: &residents,
+            costs: &costs,
+            effort: 20_000,
+            watch: None,
+        };
         let made = plan_within(graph, setting, budget);
         assert_eq!(made.least.0, least(graph, options));
         assert!(made.least <= made.plan.peak, "graph {number}: a plan below the floor");

@@ -5,6 +5,7 @@
 //! another of its size is made.
 
 use super::{Problem, Task};
+use std::collections::VecDeque;
 
 /// How many tasks ahead are looked at.
 const WINDOW: usize = 16;
@@ -12,13 +13,14 @@ const WINDOW: usize = 16;
 /// The same problem with its tasks in another order.
 pub fn settled(problem: &Problem) -> Problem {
     let mut settler = Settler::new(problem);
-    let mut waiting: Vec<usize> = (0..problem.tasks.len()).collect();
-    let mut order = Vec::with_capacity(waiting.len());
+    let mut waiting: VecDeque<usize> = (0..problem.tasks.len()).collect();
+    let mut order = Vec::with_capacity(problem.tasks.len());
     while !waiting.is_empty() {
         let position = settler.best(&waiting);
-        let task = waiting.remove(position);
-        settler.run(task);
-        order.push(task);
+        if let Some(task) = waiting.remove(position) {
+            settler.run(task);
+            order.push(task);
+        }
     }
     reordered(problem, &order)
 }
@@ -44,7 +46,7 @@ impl<'a> Settler<'a> {
     }
 
     /// Among the next tasks the one that frees most, if it frees more than it takes; otherwise the first.
-    fn best(&self, waiting: &[usize]) -> usize {
+    fn best(&self, waiting: &VecDeque<usize>) -> usize {
         let ready = |&position: &usize| self.reads[waiting[position]].iter().all(|&item| self.is_there[item]);
         let change = |&position: &usize| self.change(waiting[position]);
         let best =

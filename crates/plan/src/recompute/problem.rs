@@ -3,9 +3,9 @@
 //! A graph becomes a problem by leaving out what plays no part: views are the item they look at, and updates are kept
 //! apart, because they run behind everything that reads what they overwrite.
 
+use super::floor;
 use crate::{Options, Target, bytes_of, order};
 use plimsoll_graph::{Graph, Op, OpId, Phase, Source, TensorType, ValueId};
-use std::collections::BTreeSet;
 
 /// Tasks in their order, and what they read and write.
 #[derive(Clone, Debug, Default)]
@@ -100,25 +100,9 @@ impl Problem {
         self.tasks.iter().chain(&self.updates).map(|task| task.cost).sum()
     }
 
-    /// What no schedule can do without, whatever it computes again: the inputs of the step at its beginning, its
-    /// outputs at its end, and what one task reads, writes and needs as scratch, each beside what lives across steps.
+    /// What no schedule can do without, whatever it computes again, beside what lives across steps (see `floor`).
     pub fn least(&self) -> u64 {
-        let bytes = |wanted: &dyn Fn(&Item) -> bool| {
-            self.items.iter().filter(|item| wanted(item)).map(|item| item.bytes).sum::<u64>()
-        };
-        let inputs = bytes(&|item| item.producer.is_none());
-        let outputs = bytes(&|item| item.is_output);
-        let tasks = self.tasks.iter().chain(&self.updates).map(|task| self.working_set(task));
-        self.persistent + tasks.max().unwrap_or(0).max(inputs).max(outputs)
-    }
-
-    /// What one task needs at once, if every output that may take an input's place does so.
-    fn working_set(&self, task: &Task) -> u64 {
-        let inputs: BTreeSet<usize> = task.inputs.iter().copied().collect();
-        let takes_place = |output: usize| task.in_place.iter().any(|&(_, other)| other == output);
-        let outputs = (0..task.outputs.len()).filter(|&output| !takes_place(output));
-        let items = inputs.into_iter().chain(outputs.map(|output| task.outputs[output]));
-        items.map(|item| self.items[item].bytes).sum::<u64>() + task.scratch
+        self.persistent + floor::least(self)
     }
 
     /// Makes the items; gives each value's.

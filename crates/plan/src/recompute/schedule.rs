@@ -98,6 +98,10 @@ struct Walk {
     extra: f64,
     /// For each task, how often it runs again.
     times: Vec<u32>,
+    /// For each gap, the first turn in which its item is computed again, and in which something that runs again reads
+    /// it.
+    again_at: Vec<u32>,
+    reread_at: Vec<u32>,
 }
 
 /// Items smaller than the largest by this factor always stay.
@@ -188,6 +192,44 @@ impl<'a> Scheduler<'a> {
         self.walk.times[self.producer(gap)] > 0
     }
 
+    /// The turn in which the schedule summed up last computes the item of a gap again for the first time.
+    pub fn first_again(&self, gap: usize) -> Option<usize> {
+        Some(self.walk.again_at[gap] as usize).filter(|&turn| turn < self.problem.tasks.len())
+    }
+
+    /// The turn in which something that runs again reads the item of a gap for the first time in the schedule summed up
+    /// last.
+    pub fn first_reread(&self, gap: usize) -> Option<usize> {
+        Some(self.walk.reread_at[gap] as usize).filter(|&turn| turn < self.problem.tasks.len())
+    }
+
+    /// Bytes live at each run of the schedule summed up last, and for each task which run is its own.
+    pub fn profile(&self) -> (Vec<u64>, Vec<usize>) {
+        let tasks = self.problem.tasks.len();
+        let mut own = Vec::with_capacity(tasks);
+        for (position, &run) in self.ledger.runs().iter().enumerate() {
+            // What runs again has a lower number than the task whose turn it is, and an update a higher one than all
+            // tasks.
+            if run == own.len() && run < tasks {
+                own.push(position);
+            }
+        }
+        (self.ledger.live().collect(), own)
+    }
+
+    /// The gap in which an item is at the turn of a task behind its production.
+    pub fn gap_at(&self, item: usize, turn: usize) -> usize {
+        let (first, next) =
+            (self.first_gap[item], self.first_gap.get(item + 1).copied().unwrap_or(self.spans.len()));
+        let begun = self.spans[first..next].partition_point(|&(begin, _)| begin < turn);
+        first + begun.saturating_sub(1)
+    }
+
+    /// What a task reads that does not live across steps, each item once.
+    pub fn reads(&self, task: usize) -> &[usize] {
+        &self.reads[task]
+    }
+
     /// Whether a gap lies behind the last use.
     pub fn is_last(&self, gap: usize) -> bool {
         self.spans[gap].1 == self.problem.tasks.len()
@@ -223,7 +265,7 @@ impl<'a> Scheduler<'a> {
 
     fn walk(&mut self, gaps: &[Gap]) {
         let Self { problem, reads, first_gap, items: item_of, spans, walk, .. } = self;
-        walk.begin(problem, first_gap);
+        walk.begin(problem, first_gap, gaps.len());
         walk.note_early(gaps, spans);
         for (task, items) in reads.iter().enumerate() {
             walk.want_early(item_of, task);
@@ -243,7 +285,7 @@ impl<'a> Scheduler<'a> {
 }
 
 impl Walk {
-    fn begin(&mut self, problem: &Problem, first_gap: &[usize]) {
+    fn begin(&mut self, problem: &Problem, first_gap: &[usize], gaps: usize) {
         let until = |item: &Item| if item.producer.is_none() { NEVER } else { 0 };
         self.until.clear();
         self.until.extend(problem.items.iter().map(until));
@@ -254,6 +296,10 @@ impl Walk {
         self.times.clear();
         self.times.resize(problem.tasks.len(), 0);
         self.runs.clear();
+        for turns in [&mut self.again_at, &mut self.reread_at] {
+            turns.clear();
+            turns.resize(gaps, NEVER);
+        }
         self.extra = 0.0;
     }
 
@@ -298,8 +344,14 @@ impl Walk {
             self.times[task] += 1;
             self.extra += problem.tasks[task].cost;
             self.runs.push(task);
+            for &item in &reads[task] {
+                let first = &mut self.reread_at[self.gap[item]];
+                *first = turn.min(*first);
+            }
             for &item in &problem.tasks[task].outputs {
-                self.until[item] = gaps[self.gap[item]].stays_again_until(turn);
+                let gap = self.gap[item];
+                self.again_at[gap] = turn.min(self.again_at[gap]);
+                self.until[item] = gaps[gap].stays_again_until(turn);
             }
         }
     }

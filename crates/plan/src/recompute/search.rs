@@ -3,9 +3,15 @@
 //! Method: from several beginnings (everything held; checkpoints at the borders of segments, see `segments`), change
 //! the decision that takes most bytes above the budget away for its cost, until none are left; then hold again whatever
 //! there is room for; then, as long as effort is left, anneal (see `anneal`), undo the decisions of one stretch of time
-//! and repair, and keep what became cheaper. Effort is counted in runs looked at.
+//! and repair, and keep what became cheaper. In large problems many changes are made at once (see `batches`), in those
+//! of middle size that is tried, too, and what came out better is kept. Effort is counted in runs looked at.
 
 mod anneal;
+mod batches;
+mod heights;
+mod picture;
+
+use picture::Closure;
 
 use super::schedule::{Gap, Scheduler, Sums};
 use super::{Problem, segments};
@@ -18,6 +24,15 @@ const CLOSE: f64 = 0.9;
 /// Which part of what is above the budget an item must have to matter: one in so many.
 const SMALL: u64 = 4000;
 
+/// Sizes of problems, in gaps times tasks: tiny ones are searched with one change at a time, large ones with many at
+/// once, those between in both ways; but those that are not small so only where there is effort.
+const TINY: u64 = 1 << 12;
+const SMALL_PROBLEM: u64 = 1 << 16;
+const LARGE: u64 = 5 << 19;
+
+/// How often each gap is looked at by itself, where many at once are tried, too.
+const LOOKS: u64 = 6;
+
 /// Decisions, and what they come to.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -25,6 +40,8 @@ pub struct Found {
     pub gaps: Vec<Gap>,
     /// Cost and bytes.
     pub sums: Sums,
+    /// How many runs were looked at to find them.
+    pub looked: u64,
 }
 
 /// Looks for the cheapest decisions whose live bytes stay within a budget; gives the ones with the least excess if none
@@ -33,7 +50,7 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
     let mut searcher = Searcher::new(problem, budget, effort);
     let mut best = searcher.descend(searcher.scheduler.all_held());
     if best.sums.extra == 0.0 && best.sums.excess == 0 {
-        return best;
+        return Found { looked: searcher.looked, ..best };
     }
     for beginning in segments::beginnings(problem, &searcher.scheduler, &searcher.candidates) {
         // From there the search is slow and seldom as good; it is the better scheme where everything else fails.
@@ -42,13 +59,13 @@ pub fn search(problem: &Problem, budget: u64, effort: u64) -> Found {
         if !is_cheaper && (best.sums.excess == 0 || searcher.effort == 0) {
             continue;
         }
-        let found = searcher.descend(beginning);
+        let found = searcher.descend_quickly(beginning);
         if found.is_better_than(&best) {
             best = found;
         }
     }
     searcher.spend(&mut best);
-    best
+    Found { looked: searcher.looked, ..best }
 }
 
 /// Goes on from decisions that were found for another budget.
@@ -56,11 +73,12 @@ pub fn search_from(problem: &Problem, gaps: Vec<Gap>, budget: u64, effort: u64) 
     let mut searcher = Searcher::new(problem, budget, effort);
     let mut found = searcher.descend(gaps);
     searcher.spend(&mut found);
-    found
+    Found { looked: searcher.looked, ..found }
 }
 
 impl Found {
-    fn is_better_than(&self, other: &Self) -> bool {
+    /// Whether it is nearer to the budget; or as near, and cheaper.
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.sums.excess, self.sums.extra) < (other.sums.excess, other.sums.extra)
     }
 }
@@ -77,7 +95,14 @@ struct Searcher<'a> {
     /// Bytes above the budget with everything held.
     held_excess: u128,
     effort: u64,
+    /// How many runs were looked at.
+    looked: u64,
+    /// Whether there was any effort.
+    is_thorough: bool,
+    /// How many runs may yet be looked at for one change at a time.
+    looks: u64,
     random: u64,
+    closure: Closure,
 }
 
 /// Another decision for one gap.
@@ -129,17 +154,60 @@ impl<'a> Searcher<'a> {
             tasks: tasks.max(1),
             held_excess: held.excess,
             effort,
+            looked: 0,
+            is_thorough: effort > 0,
+            looks: u64::MAX,
             random: 0x9E37_79B9_7F4A_7C15,
+            closure: Closure::default(),
         }
     }
 
     fn sums(&mut self, gaps: &[Gap]) -> Sums {
+        self.looked += self.tasks;
         self.effort = self.effort.saturating_sub(self.tasks);
+        self.looks = self.looks.saturating_sub(self.tasks);
         self.scheduler.sums(gaps, self.budget)
     }
 
     /// Repairs, then holds again what there is room for.
     fn descend(&mut self, gaps: Vec<Gap>) -> Found {
+        let size = self.size();
+        let many = self.descend_quickly(gaps.clone());
+        if size <= TINY || size > LARGE {
+            return many;
+        }
+        let other = if self.is_thorough || size <= SMALL_PROBLEM {
+            self.looks = if self.effort > 1 { self.effort.min(LOOKS * size) } else { LOOKS * size };
+            self.descend_singly(gaps)
+        } else {
+            self.descend_in_batches(gaps, batches::FEW_ALIKE)
+        };
+        if many.is_better_than(&other) { many } else { other }
+    }
+
+    /// The same in one way only.
+    fn descend_quickly(&mut self, gaps: Vec<Gap>) -> Found {
+        self.looks = u64::MAX;
+        match self.size() {
+            ..=TINY => self.descend_singly(gaps),
+            _ => self.descend_in_batches(gaps, batches::MANY_ALIKE),
+        }
+    }
+
+    /// Gaps that may be changed, times tasks.
+    fn size(&self) -> u64 {
+        self.candidates.len() as u64 * self.tasks
+    }
+
+    /// The same with many changes at once, those that gain so nearly the same.
+    fn descend_in_batches(&mut self, gaps: Vec<Gap>, alike: f64) -> Found {
+        let mut found = self.repair_in_batches(gaps, alike);
+        self.hold_again_in_batches(&mut found);
+        found
+    }
+
+    /// The same with one change at a time.
+    fn descend_singly(&mut self, gaps: Vec<Gap>) -> Found {
         let mut found = self.repair(gaps);
         if found.sums.excess > 0 && !self.small.is_empty() {
             self.candidates.append(&mut self.small);
@@ -152,10 +220,13 @@ impl<'a> Searcher<'a> {
     /// Takes the change with the highest gain, again and again, until nothing is above the budget or nothing helps.
     fn repair(&mut self, gaps: Vec<Gap>) -> Found {
         let sums = self.sums(&gaps);
-        let mut found = Found { gaps, sums };
+        let mut found = Found { gaps, sums, looked: 0 };
+        if found.sums.excess == 0 {
+            return found;
+        }
         let mut age = 0;
         let mut moves = self.all_moves(&mut found, age);
-        while found.sums.excess > 0 {
+        while found.sums.excess > 0 && self.looks > 0 {
             let Some(best) = moves.pop() else { break };
             let fresh =
                 if best.age == age { Some(best) } else { self.consider(&mut found, best.change, age) };
@@ -259,6 +330,9 @@ impl<'a> Searcher<'a> {
         let cost = |gap: &usize| self.problem.tasks[self.scheduler.producer(*gap)].cost;
         dropped.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then(a.cmp(b)));
         for gap in dropped {
+            if self.looks == 0 {
+                break;
+            }
             for to in [Gap::Held, Gap::Once] {
                 self.try_change(found, gap, to);
             }
@@ -283,6 +357,9 @@ impl<'a> Searcher<'a> {
 
     /// Looks for something cheaper, as long as effort is left.
     fn spend(&mut self, best: &mut Found) {
+        if best.sums.extra == 0.0 && best.sums.excess == 0 {
+            return;
+        }
         self.anneal(best, self.effort / 4);
         self.improve(best);
     }
@@ -301,7 +378,7 @@ impl<'a> Searcher<'a> {
             for gap in near {
                 gaps[gap] = if self.pick(4) == 0 { gaps[gap] } else { Gap::Held };
             }
-            let found = self.descend(gaps);
+            let found = self.descend_quickly(gaps);
             if found.is_better_than(best) {
                 *best = found;
             }

@@ -1,7 +1,7 @@
 //! The fastest plan whose numbers are those of the model as written.
 
 use super::samples_stay_apart;
-use crate::lanes::most_lanes;
+use crate::lanes::best_lanes;
 use crate::micro_batches::MOST_MICRO_BATCHES;
 use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
@@ -22,7 +22,7 @@ pub(super) fn exact(
     }
 }
 
-/// The whole batch or micro-batches, with as many lanes as there is room for.
+/// The whole batch or micro-batches, with the number of lanes that is fastest.
 fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
     let may_cut = job.batch > 1 && allowed.may(Lever::Accumulate, samples_stay_apart(job)?);
     // Where half of the budget is enough, fewer lanes need no more than all of it.
@@ -34,38 +34,36 @@ fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Resu
     }
 }
 
-/// A number of micro-batches that is given, with as many lanes as there is room for.
+/// A number of micro-batches that is given, with the number of lanes that is fastest.
 fn within(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
-    let aim = match allowed.is_withheld(Lever::Recompute) {
-        true => Aim::WHATEVER,
-        false => Aim::within(budget),
-    };
-    let prepare = |job: &Job| Prepared::new(job, aim, &Residents::default());
+    let prepare = |job: &Job| Prepared::new(job, aim(budget, allowed), &Residents::default());
     match allowed.is_withheld(Lever::Threads) {
         true => prepare(job),
-        false => most_lanes(job, budget, prepare),
+        false => best_lanes(job, budget, prepare),
     }
 }
 
-/// How many micro-batches are fastest: one, the fewest that need nothing computed again, or half as many with some of
-/// it computed again. The sums of a step depend on it, so the job must be the same on any machine.
+fn aim(budget: Bytes, allowed: Allowed) -> Aim {
+    if allowed.is_withheld(Lever::Recompute) { Aim::WHATEVER } else { Aim::within(budget) }
+}
+
+/// How many micro-batches are fastest: the fewest that need nothing computed again, or fewer, down to one, with some of
+/// it computed again. Which these are follows from the batch alone, and each is planned with as much effort as in the
+/// end, so a larger budget is never slower. The sums of a step depend on the count, so the job must be the same on any
+/// machine.
 fn count(job: &Job, budget: Bytes, allowed: Allowed) -> Result<usize, JobError> {
     if job.step_peak()? <= budget {
         return Ok(1);
     }
     let enough = fewest_micro_batches(job, budget);
-    let mut counts = vec![1, enough.div_ceil(2), enough];
-    counts.dedup();
-    let aim = match allowed.is_withheld(Lever::Recompute) {
-        true => Aim::WHATEVER,
-        false => Aim::quickly_within(budget),
-    };
+    let fewer = std::iter::successors(Some(1), |count| Some(2 * count)).take_while(|&count| count < enough);
     let prepare = |micro_batches: usize| {
-        Prepared::new(&Job { micro_batches, ..job.clone() }, aim, &Residents::default())
+        let job = Job { micro_batches, ..job.clone() };
+        Prepared::new(&job, aim(budget, allowed), &Residents::default())
     };
     let rank = |prepared: &Prepared| (prepared.peak().saturating_sub(budget), prepared.seconds());
     let mut best: Option<Prepared> = None;
-    for found in side_by_side(counts, prepare) {
+    for found in side_by_side(fewer.chain([enough]).collect(), prepare) {
         let found = found?;
         if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
             best = Some(found);

@@ -64,7 +64,6 @@ impl Way<'_> {
                 Some(recomputed(prepared))
             }
             Lever::Threads if made.lanes() < job.lanes() => {
-                // Nobody has measured what fewer lanes cost.
                 let note = format!("of {} have scratch of their own", job.threads());
                 let stage = self.stage(Some(Change::Threads(made.lanes())), prepared.peak());
                 Some(Stage { seconds: prepared.seconds(), note, ..stage })
