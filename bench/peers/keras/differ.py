@@ -11,6 +11,7 @@
 import argparse
 import ast
 import collections
+import dataclasses
 import json
 import pathlib
 import random
@@ -18,7 +19,7 @@ import re
 import time
 
 import sides
-from judge import Case, judge
+from judge import Case, Verdict, judge
 from shrink import shrink
 
 import draw
@@ -64,6 +65,11 @@ def features(source):
     return found
 
 
+def plain_compile(source):
+    """The same model with a plain optimizer and loss, so that what differs is a layer or how layers are put together."""
+    return re.sub(r"model\.compile\(.*", "model.compile(optimizer=keras.optimizers.SGD(0.1), loss='mse')", source)
+
+
 class Tally:
     """What came of all cases."""
 
@@ -98,12 +104,14 @@ class Tally:
         return "\n".join(lines) + "\n"
 
 
-def small(case, verdict, ours, tries):
+def small(case, verdict, ours, tries, state):
     """The case made small, and its verdict."""
+    ways = " whole" in verdict.what or "planned" in verdict.what
+    chaotic = verdict.what.startswith("chaotic") or verdict.one_step
     def fails(candidate):
-        return judge(candidate, ours).key == verdict.key
+        return judge(candidate, ours, ways, quick=not chaotic, state=state).key == verdict.key
     found = shrink(case, fails, tries)
-    return found, judge(found, ours)
+    return found, judge(found, ours, state=state)
 
 
 def report(folder, case, verdict, shrunk, of):
@@ -127,6 +135,7 @@ def main():
     parser.add_argument("--each", type=int, default=2, help="how many of one kind of failure are made small")
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--avoid", type=pathlib.Path, help="words that are drawn seldom, because they are refused")
+    parser.add_argument("--plain", action="store_true", help="mean squared errors and gradient descent for all, optimizer state left out")
     parser.add_argument("--program", help="the process that answers")
     options = parser.parse_args()
     ours, tally, began = sides.Ours(options.program), Tally(), time.time()
@@ -138,14 +147,19 @@ def main():
     cases = sweep(options.only) if options.sweep else drawn_cases(options.seed, options.count)
     told = collections.Counter()
     for number, case in enumerate(cases):
-        verdict = judge(case, ours)
+        if options.plain:
+            case = dataclasses.replace(case, source=plain_compile(case.source), before=0)
+        try:
+            verdict = judge(case, ours, state=not options.plain)
+        except Exception as error:  # the tester's own: it must not end a long run, nor pass for equal
+            verdict = Verdict("invalid", f"tester: {type(error).__name__}: {error}")
         tally.add(case, verdict)
         if verdict.outcome not in ["equal"]:
             print(f"{time.time() - began:6.0f}s #{number} seed {case.seed} {verdict.outcome}: {verdict.what} | {verdict.detail[:200]}", flush=True)
         bad = verdict.outcome in ["differs", "crash", "said"]
         if bad and options.folder and told[verdict.key] < options.each:
             told[verdict.key] += 1
-            shrunk, of = small(case, verdict, ours, options.shrink)
+            shrunk, of = small(case, verdict, ours, options.shrink, not options.plain)
             print(shrunk.source, flush=True)
             report(options.folder, case, verdict, shrunk, of)
         if options.record:

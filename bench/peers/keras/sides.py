@@ -17,6 +17,8 @@ import tensorflow as tf
 
 tf.config.threading.set_inter_op_parallelism_threads(1)
 tf.config.threading.set_intra_op_parallelism_threads(1)
+# Rewriting graphs takes longer than running them, and changes only how numbers are rounded.
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 tf.get_logger().setLevel("ERROR")
 warnings.simplefilter("ignore")
 
@@ -48,11 +50,23 @@ def build(source, seed):
     return model
 
 
+def functional(model):
+    """The functional model inside of a sequential one, which has what is asked for here."""
+    return model._functional if isinstance(model, keras.Sequential) else model
+
+
+def keyed(model):
+    """The outputs of a model by name, if it gives a dictionary."""
+    said = functional(model)._outputs_struct
+    return said if isinstance(said, dict) else None
+
+
 def names(model):
     """What the outputs are called, in the order in which Keras has them."""
-    if isinstance(model.output, dict):
-        return sorted(model.output)
-    return [name if name not in model.output_names[:i] else f"{name}_{model.output_names[:i].count(name)}" for i, name in enumerate(model.output_names)]
+    if keyed(model):
+        return sorted(keyed(model))
+    called = functional(model).output_names
+    return [name if name not in called[:i] else f"{name}_{called[:i].count(name)}" for i, name in enumerate(called)]
 
 
 def losses(model):
@@ -110,7 +124,7 @@ class Data:
         self.batch = batch
         self.x = [samples(tensor, batch, random) for tensor in model.inputs]
         self.fields = [field("input", tensor.name, x) for tensor, x in zip(model.inputs, self.x)]
-        outputs = [model.output[name] for name in names(model)] if isinstance(model.output, dict) else model.outputs
+        outputs = [keyed(model)[name] for name in names(model)] if keyed(model) else model.outputs
         self.y, self.weights = [], [] if weighted else None
         for name, tensor, loss in zip(names(model), outputs, losses(model)):
             y = target(random, loss, (batch,) + tuple(tensor.shape[1:]))
@@ -123,7 +137,7 @@ class Data:
                 self.weights.append(w.reshape((batch,) + (1,) * max(0, len(tensor.shape) - 2)))
                 if loss:
                     self.fields.append(field("sample_weight", name, w))
-        if isinstance(model.output, dict):
+        if keyed(model):
             self.y = dict(zip(names(model), self.y))
             self.weights = dict(zip(names(model), self.weights)) if weighted else None
         elif len(self.y) == 1:
@@ -131,8 +145,10 @@ class Data:
 
     def inputs(self, model):
         """In the form in which the model takes them."""
-        if isinstance(model._inputs_struct, dict) if hasattr(model, "_inputs_struct") else False:
-            return {key: self.x[[t.name for t in model.inputs].index(tensor.name)] for key, tensor in model._inputs_struct.items()}
+        struct = functional(model)._inputs_struct
+        if isinstance(struct, dict):
+            called = [tensor.name for tensor in model.inputs]
+            return {key: self.x[called.index(tensor.name)] for key, tensor in struct.items()}
         return self.x if len(self.x) > 1 else self.x[0]
 
 
