@@ -212,7 +212,8 @@ fn assemble(
         return Err(not_a_graph(&object, name));
     }
     let mut assembly = Assembly::new(name, size, notes);
-    let outputs = assembly.add_model(&object, &Scope::outermost(), None)?;
+    let frozen = object.config.get("trainable") == Some(&Value::Bool(false));
+    let outputs = assembly.add_model(&object, &Scope::outermost(!frozen), None)?;
     let names = match object.class {
         "Sequential" => sequential::output_names(&object)?,
         _ => functional::output_names(&object)?,

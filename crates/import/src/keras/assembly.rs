@@ -64,8 +64,8 @@ pub(super) struct Scope {
 
 impl Scope {
     /// The outermost model.
-    pub(super) fn outermost() -> Self {
-        Self { name: String::new(), path: String::new(), top: None, trainable: true, depth: 0 }
+    pub(super) fn outermost(trainable: bool) -> Self {
+        Self { name: String::new(), path: String::new(), top: None, trainable, depth: 0 }
     }
 
     /// How a layer is called in messages.
@@ -78,8 +78,10 @@ impl Scope {
         Place { path: format!("{}layers/{file_name}", self.path), top }
     }
 
-    fn inside(&self, layer: &LayerConfig<'_>, place: Place, trainable: bool) -> Self {
+    /// In a nested model each layer says for itself whether it is trained: one may be thawed where its model is frozen.
+    fn inside(&self, layer: &LayerConfig<'_>, place: Place) -> Self {
         let (name, path) = (format!("{}/", self.name_of(layer.name)), format!("{}/", place.path));
+        let trainable = self.trainable;
         Self { name, path, top: Some(place.top), trainable, depth: self.depth + 1 }
     }
 }
@@ -117,14 +119,14 @@ impl<'a> Assembly<'a> {
         read: Read,
     ) -> Result<Vec<NodeRef>, KerasError> {
         let place = scope.place(layer, file_name);
-        let trainable = scope.trainable && layers::is_trainable(layer.object.config);
+        let trainable = scope.trainable && layers::is_trainable(&layer.object);
         if layer.object.is_model() {
             let values = self.masked(&scope.name_of(layer.name), read, &place)?;
-            let inside = scope.inside(layer, place, trainable);
+            let inside = scope.inside(layer, place);
             return self.add_model(&layer.object, &inside, Some(values));
         }
         if let Some(model) = layers::distributed_model(&layer.object) {
-            return self.add_distributed(layer, &model, scope.inside(layer, place, trainable), read);
+            return self.add_distributed(layer, &model, scope.inside(layer, place), read);
         }
         let fields = self.fields(layer, scope);
         if let Some(scale) = layers::scale_of_sum(&layer.object, &fields)? {

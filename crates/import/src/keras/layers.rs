@@ -29,7 +29,7 @@ use super::fields::Fields;
 use super::{KerasError, masks, operations};
 use plimsoll_model::Layer;
 use plimsoll_model::layer::{Activation, ChannelsFirst, Masking};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The layer of an object as one of its calls uses it.
 pub(super) fn build(object: &Object<'_>, fields: &Fields<'_>, call: &Call<'_>) -> Result<Layer, KerasError> {
@@ -134,11 +134,17 @@ pub(super) fn reads<'a>(object: &Object<'a>, call: &Call<'a>) -> Vec<History<'a>
     }
 }
 
-/// Whether training changes a layer.
-pub(super) fn is_trainable(config: &Map<String, Value>) -> bool {
-    let own = config.get("trainable") != Some(&Value::Bool(false));
-    let inner = config.get("layer").and_then(|layer| layer.pointer("/config/trainable"));
-    own && inner != Some(&Value::Bool(false))
+/// Whether training changes a layer, as Keras has it after loading: the layers inside a wrapper speak for themselves, and
+/// those inside of attention are made anew and know of nothing.
+pub(super) fn is_trainable(object: &Object<'_>) -> bool {
+    let flag = match object.class {
+        "MultiHeadAttention" | "GroupQueryAttention" => None,
+        "TimeDistributed" | "Bidirectional" => {
+            object.config.get("layer").and_then(|layer| layer.pointer("/config/trainable"))
+        }
+        _ => object.config.get("trainable"),
+    };
+    flag != Some(&Value::Bool(false))
 }
 
 /// Whether an object is an op on tensors rather than a layer: it has no weights and no place in files.

@@ -11,7 +11,7 @@ use plimsoll::plan::{Options, Profile, Residents, plan, verify_arena};
 use plimsoll::{Exchange, JobRequest, OpenedJob};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is to be done.
 #[derive(Deserialize)]
@@ -222,10 +222,4 @@ fn numbers(executor: &Executor, graph: &Graph, value: ValueId) -> Vec<f32> {
         }
         _ => executor.read_f32(ProgramId::of(0), value),
     }
-}
-
-/// A file beside a case.
-#[allow(dead_code)] // for the test that reads the same documents
-pub fn beside(folder: &Path, case: &mut Case) {
-    case.file = folder.join(&case.file);
 }

@@ -3,6 +3,7 @@
 
 use crate::case::{Refused, at};
 use plimsoll::data::InMemory;
+use plimsoll::graph::Role;
 use plimsoll::import::keras::Keras;
 use plimsoll::memory::{AllocatorOptions, Device, by_name};
 use plimsoll::state::Contents as _;
@@ -19,8 +20,8 @@ pub struct Way {
     pub refused: Option<String>,
     /// Of each step, before its update.
     pub losses: Vec<f32>,
-    /// By how much what lives across steps differs from that of the whole batch: the largest difference of each
-    /// tensor, as a share of the tensor's largest element; the largest of all.
+    /// By how much weights differ from those of the whole batch: the largest difference of each tensor, as a share of its
+    /// largest element; the largest of all.
     pub difference: f32,
     /// The tensor where it is.
     pub tensor: String,
@@ -120,13 +121,15 @@ fn eager(
     way.differing(&persistent(&trainer)?, known)
 }
 
-/// What lives across steps, by name.
+/// Weights by name.
 type Persistent = BTreeMap<String, Vec<f32>>;
 
 fn persistent(trainer: &impl Exchange) -> Result<Persistent, Refused> {
     let (state, values) = (trainer.state(), trainer.values());
     let mut read = BTreeMap::new();
-    for (position, tensor) in state.tensors.iter().enumerate() {
+    // What optimizers remember of gradients that are zero but for rounding has no scale to be judged by.
+    let learned = |role: Role| matches!(role, Role::Parameter | Role::Statistic);
+    for (position, tensor) in state.tensors.iter().enumerate().filter(|(_, tensor)| learned(tensor.role)) {
         let mut bytes = vec![0; 4 * tensor.tensor.shape.elements()];
         values.read(position, 0, &mut bytes).map_err(at("weights"))?;
         let each = bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]));

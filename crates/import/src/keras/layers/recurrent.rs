@@ -222,6 +222,10 @@ pub(super) fn bidirectional(fields: &Fields<'_>) -> Result<Layer, KerasError> {
         None => None,
     };
     let backward = backward.filter(|backward| *backward != reversed(layer.clone()));
+    let trained = |key: &str| fields.get(key).and_then(|layer| layer.pointer("/config/trainable")).cloned();
+    if fields.get("backward_layer").is_some() && trained("layer") != trained("backward_layer") {
+        return Err(fields.problem("training one direction alone is not supported"));
+    }
     Ok(Bidirectional { layer, backward, merge_mode }.into())
 }
 
