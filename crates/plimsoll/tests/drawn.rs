@@ -99,8 +99,9 @@ fn near(what: &str, found: &[f32], wanted: &[f32], allowed: f32) -> Result<(), S
     if found.len() != wanted.len() {
         return Err(format!("{what}: {} numbers, not {}", found.len(), wanted.len()));
     }
-    let far = |(a, b): &(&f32, &f32)| !((*a - *b).abs() <= allowed);
-    match found.iter().zip(wanted).find(far) {
+    // What is no number is far from everything.
+    let is_near = |(a, b): (&f32, &f32)| (a - b).abs() <= allowed;
+    match found.iter().zip(wanted).find(|&pair| !is_near(pair)) {
         Some((a, b)) => Err(format!("{what}: {a}, not {b}")),
         None => Ok(()),
     }
