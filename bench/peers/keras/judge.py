@@ -210,7 +210,8 @@ class Check:
         for name, way in answer["ways"].items():
             if way["refused"]:
                 return Verdict("refused", f"{name}: {plain(way['refused'])}", way["refused"])
-            limit = 0 if name != "micro-batches" else 1e-4
+            # A tight budget may be met by micro-batches, too, which add up in another order.
+            limit = 0 if name == "eager" else 1e-4
             wrong = max([abs((a or np.nan) - (b or np.nan)) / max(abs(b or 1), 1e-3) for a, b in zip(way["losses"], answer["losses"])], default=0)
             if not wrong <= limit + 1e-6 and wrong > 10 * self.moved("losses", 0):
                 return Verdict("differs", f"{name} from whole: losses", f"{way['losses']}, not {answer['losses']}")

@@ -134,8 +134,8 @@ pub(super) fn reads<'a>(object: &Object<'a>, call: &Call<'a>) -> Vec<History<'a>
     }
 }
 
-/// Whether training changes a layer, as Keras has it after loading: the layers inside a wrapper speak for themselves, and
-/// those inside of attention are made anew and know of nothing.
+/// Whether training changes a layer, as Keras has it after loading: the layers inside a wrapper speak for themselves,
+/// and those inside of attention are made anew and know of nothing.
 pub(super) fn is_trainable(object: &Object<'_>) -> bool {
     let flag = match object.class {
         "MultiHeadAttention" | "GroupQueryAttention" => None,

@@ -20,8 +20,8 @@ pub struct Way {
     pub refused: Option<String>,
     /// Of each step, before its update.
     pub losses: Vec<f32>,
-    /// By how much weights differ from those of the whole batch: the largest difference of each tensor, as a share of its
-    /// largest element; the largest of all.
+    /// By how much weights differ from those of the whole batch: the largest difference of each tensor, as a share of
+    /// its largest element; the largest of all.
     pub difference: f32,
     /// The tensor where it is.
     pub tensor: String,
