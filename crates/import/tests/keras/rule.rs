@@ -11,7 +11,7 @@ pub fn weights(path: &str, name: &str, shape: &[usize], gain: f64) -> Vec<f32> {
         _ => 1,
     };
     let (centre, scale) = match name {
-        "gamma" => (1.0, 0.2),
+        "gamma" | "scale" => (1.0, 0.2),
         "beta" => (0.0, 0.2),
         "moving_mean" | "mean" => (0.0, 0.1),
         "moving_variance" | "variance" => (1.0, 0.3),
