@@ -28,9 +28,11 @@ const BETWEEN_LINES: Duration = Duration::from_secs(2);
 /// Runs the command.
 pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
     let request = CalibrateRequest { threads: arguments.threads.map(usize::from) };
-    let bar = progress(request.threads());
+    // Only what has begun is told: a profile that cannot be kept is refused first.
+    let mut begun: Option<ProgressBar> = None;
     let mut told = Instant::now();
     let measured = request.run(|done, all| {
+        let bar = begun.get_or_insert_with(|| progress(request.threads()));
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         if bar.is_hidden() && told.elapsed() >= BETWEEN_LINES {
@@ -38,7 +40,9 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, Failure> {
             told = Instant::now();
         }
     });
-    bar.finish_and_clear();
+    if let Some(bar) = begun {
+        bar.finish_and_clear();
+    }
     let report = measured?;
     output::report(arguments.json, &report, || {
         format!("{}\n\nwrote {}", as_text(&report.profile), report.path.display())

@@ -186,8 +186,13 @@ fn names_of_layers_are_never_taken_for_figures() {
 fn a_budget_that_no_plan_fits_is_explained() {
     let run = plimsoll("train cnn --data digits --memory 256KiB --json", b"");
     assert_eq!(run.status.code(), Some(1));
-    let report = json("-", &run.stdout);
-    assert_eq!(report, json("-", &run.stderr).clone());
+    // Planning may have told how it goes on, in lines before the evidence.
+    let without_line = |mut report: Value| {
+        report["dumps"][0].as_object_mut().unwrap().remove("line");
+        report
+    };
+    let report = without_line(json("-", &run.stdout));
+    assert_eq!(report, without_line(json("-", &run.stderr)));
     let dump = &report["dumps"][0];
     assert_eq!((&dump["reason"], &dump["limit_bytes"]), (&"over_budget".into(), &(256 << 10).into()));
     assert!(dump["request_bytes"].as_u64() > dump["limit_bytes"].as_u64());

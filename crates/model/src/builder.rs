@@ -16,7 +16,10 @@ impl Builder {
     /// A model without layers.
     pub fn new(name: impl Into<String>) -> Self {
         let (inputs, nodes, outputs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { model: Model { name: name.into(), inputs, nodes, outputs }, unnamed: HashMap::new() }
+        Self {
+            model: Model { name: name.into(), inputs, nodes, outputs, loses_masks: false },
+            unnamed: HashMap::new(),
+        }
     }
 
     /// Adds a float32 input; the shape is that of one sample, without the batch. It is called `x`, the next ones `x1`,

@@ -19,6 +19,10 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// What the model predicts, one value or several.
     pub outputs: Vec<OutputSpec>,
+    /// Whether attention takes the masks away from what it reads, as when Keras runs a model from a file: there, calls
+    /// that need a mask name it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loses_masks: bool,
 }
 
 /// One input of a model.

@@ -20,9 +20,12 @@ pub(crate) struct Masked<'a> {
 impl<'a> Masked<'a> {
     pub(crate) fn new(model: &'a Model, mode: Mode) -> Self {
         let taking = |node: &&crate::Node| matches!(node.layer, Layer::MultiHeadAttention(_));
-        let any = model.nodes.iter().any(|node| taking(&node));
+        let any = model.loses_masks && model.nodes.iter().any(|node| taking(&node));
         let ranks = if any { ranks(model) } else { Vec::new() };
         let mut masked = Self { model, mode, ranks, lost: HashMap::new() };
+        if !any {
+            return masked;
+        }
         for (position, node) in model.nodes.iter().enumerate().filter(|(_, node)| taking(node)) {
             for &read in node.inputs.iter().take(3) {
                 let (tensor, rank) = (masked.tensor(read), masked.ranks[position]);

@@ -135,7 +135,6 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (Concatenate::default().into(), &[4], 0, "nothing to join"),
         (Concatenate { axis: 2 }.into(), &[4], 2, "no axis 2"),
         (Softmax { axis: -3 }.into(), &[4], 1, "no axis -3"),
-        (Embedding::new(10, 4).into(), &[4], 1, "not an int32"),
         (Conv1d::new(4, 9).into(), &[6, 3], 1, "does not fit"),
         (
             Conv1d { dilation_rate: huge, padding: TimePadding::Causal, ..Conv1d::new(4, 4) }.into(),

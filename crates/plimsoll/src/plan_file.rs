@@ -20,7 +20,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// The version of the form below.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The largest file that is read as a plan. ResNet-50's has some megabytes.
 pub const LARGEST_PLAN: Bytes = Bytes::mib(256);

@@ -48,6 +48,7 @@ fn inside(outside: Outside, at: f64, extent: usize) -> f64 {
     match outside {
         Outside::Constant(_) => return at,
         Outside::Nearest => {}
+        Outside::Reflect | Outside::Wrap if alone => {}
         Outside::Reflect => {
             let twice = 2.0 * length;
             if place < 0.0 {
@@ -60,7 +61,6 @@ fn inside(outside: Outside, at: f64, extent: usize) -> f64 {
                 }
             }
         }
-        Outside::Wrap if alone => {}
         Outside::Wrap => {
             if place < 0.0 {
                 place += length * ((-place / last).trunc() + 1.0);

@@ -89,7 +89,7 @@ impl Scope {
 impl<'a> Assembly<'a> {
     pub(super) fn new(name: &str, size: Option<usize>, notes: &'a RefCell<Vec<String>>) -> Self {
         let (inputs, nodes, outputs) = (Vec::new(), Vec::new(), Vec::new());
-        let model = Model { name: name.to_string(), inputs, nodes, outputs };
+        let model = Model { name: name.to_string(), inputs, nodes, outputs, loses_masks: true };
         Self { model, places: Vec::new(), size, notes }
     }
 
