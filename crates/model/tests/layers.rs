@@ -186,13 +186,6 @@ fn wrong_inputs_are_refused_with_the_layer_and_the_shapes() {
         (einsum("abc,cd->abd").into(), &[4], 1, "does not take rank 2"),
         (Operation::of_inputs(Function::Add, 3).into(), &[4], 3, "2 operands, not 3"),
         (Operation::of_inputs(Function::Add, 2).into(), &[4], 1, "2 inputs, not 1"),
-        (Operation::of_inputs(Function::Power, 2).into(), &[4], 2, "not supported"),
-        (
-            Operation::of_inputs(Function::Sum { axis: vec![0, 1], keepdims: false }, 1).into(),
-            &[4],
-            1,
-            "no axis for the batch",
-        ),
         (Operation::of_inputs(Function::Squeeze { axis: Some(vec![0]) }, 1).into(), &[4], 1, "is the batch"),
         (Operation { function: Function::Add, operands: hollow }.into(), &[4], 1, "do not fill"),
         (rate.into(), &[4], 1, "not in [0, 1)"),
