@@ -22,7 +22,9 @@ pub struct Step {
     /// their last digits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_MICRO_BATCHES as i64))]
     pub micro_batches: Option<u32>,
-    /// sgd, momentum, nesterov, rmsprop, adam or adamw [default: what the model's file was compiled with, or adam]
+    /// sgd, momentum, nesterov, rmsprop, adam, adamw, nadam, adamax, adagrad, adadelta, ftrl, lion, adafactor, lamb,
+    /// muon or schedule_free_adamw, with Keras's defaults; the one that the model's file was compiled with has the
+    /// file's settings [default: what the model's file was compiled with, or adam]
     #[arg(long, value_name = "NAME", value_parser = optimizer)]
     pub optimizer: Option<Optimizer>,
     /// What is minimized, by its Keras name [default: what the model's file was compiled with, or

@@ -15,7 +15,11 @@ const USES: [(&str, &str, Result<&str, &str>); 8] = [
         "train --data synthetic --steps 1 --plan",
         Err("has the format 2; this version reads"),
     ),
-    ("format-3.plan.json", "train --data synthetic --steps 1 --plan", Ok("equal")),
+    (
+        "format-3.plan.json",
+        "train --data synthetic --steps 1 --plan",
+        Err("has the format 3; this version reads"),
+    ),
     ("tensorflow-1.plan.json", "export --to tensorflow -o script.py", Ok("")),
     ("version-1.trace", "report --text", Ok("16064 bytes")),
     ("state-1.safetensors", "train mlp@6,classes=3 --data synthetic --batch 2 --steps 3 --from", Ok("equal")),

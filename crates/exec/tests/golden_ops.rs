@@ -44,12 +44,12 @@ golden! {
 fn update() {
     for case in list(&GOLDEN["updates"]) {
         let kind: OpKind = serde_json::from_value(case["op"].clone()).unwrap();
-        let OpKind::Update(rule) = &kind else { panic!("{kind:?} is no update") };
+        let OpKind::Update(update) = &kind else { panic!("{kind:?} is no update") };
         let learning_rate = Tensor::f32([], [case["learning_rate"].as_f64().unwrap()]);
         let parameter = tensor(&case["parameter"]);
         let zeros = Tensor::new(parameter.tensor.clone(), vec![0.0; parameter.data.len()]);
         let mut state = vec![parameter];
-        state.extend(vec![zeros; rule.slots()]);
+        state.extend(vec![zeros; update.slot_count()]);
         let steps = list(&case["gradients"]).iter().zip(list(&case["after"]));
         for (number, (gradient, after)) in steps.enumerate() {
             let (gradient, step) = (tensor(gradient), Tensor::i32([], [number as f64 + 1.0]));

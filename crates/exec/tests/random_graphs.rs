@@ -237,7 +237,7 @@ fn random_training_graph(seed: u64, ops: usize) -> TrainingGraph {
         maker.add_random_op();
     }
     // With Adam's usual epsilon a gradient that is all rounding error would still make a full step.
-    let adam = Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.1 };
+    let adam = Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 0.1, amsgrad: false };
     let optimizer = [Optimizer::Sgd, Optimizer::Momentum { momentum: 0.9 }, adam][maker.random.below(3)];
     let (graph, last) = maker.finish();
     let mut graph = graph;

@@ -309,6 +309,12 @@ impl Graph {
         self.values.to_mut()[value.index()].name = name.into();
     }
 
+    /// Lets another persistent value of the same type stand where this one does.
+    pub fn replace_persistent(&mut self, value: ValueId, name: impl Into<String>, role: Role) {
+        let value = &mut self.values.to_mut()[value.index()];
+        (value.name, value.role) = (name.into(), role);
+    }
+
     /// Gives back the room that was kept for more values and ops, once no more will come.
     pub fn trim(&mut self) {
         self.layers.trim();

@@ -90,7 +90,7 @@ pub use take_along::{TakeAlong, TakeAlongGradient};
 pub use transpose::Transpose;
 pub use transposed_conv2d::TransposedConv2d;
 pub use unary::{Saved, Unary, UnaryGradient};
-pub use update::Update;
+pub use update::{Average, Constraint, Magnitude, Rule, Update};
 pub use upsample2d::{Interpolation, Upsample2d, Upsample2dGradient};
 pub use warp::{Outside, Warp};
 

@@ -44,13 +44,15 @@ pub(crate) struct Dataset {
     pub(crate) source: usize,
 }
 
-/// Elements that Keras's files have; both are little-endian and take 4 bytes.
+/// Elements that Keras's files have; all are little-endian.
 #[derive(Clone, Copy)]
 pub(crate) enum Number {
     /// Single precision.
     F32,
-    /// Signed.
+    /// Signed, 4 bytes.
     I32,
+    /// Signed, 8 bytes.
+    I64,
 }
 
 /// What is said about a group.
@@ -114,7 +116,11 @@ impl Group {
 
 impl Dataset {
     fn bytes(&self) -> u64 {
-        4 * self.shape.iter().product::<usize>() as u64
+        let one = match self.number {
+            Number::F32 | Number::I32 => 4,
+            Number::I64 => 8,
+        };
+        one * self.shape.iter().product::<usize>() as u64
     }
 }
 

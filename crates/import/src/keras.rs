@@ -26,6 +26,7 @@ mod call;
 mod compiled;
 mod config;
 mod configuration;
+mod constraints;
 #[cfg(feature = "hdf5")]
 mod document;
 mod error;
@@ -41,6 +42,7 @@ mod naming;
 mod operations;
 mod outline;
 mod policy;
+mod saved_optimizer;
 mod sequential;
 #[cfg(feature = "hdf5")]
 mod store;
@@ -53,6 +55,7 @@ mod write;
 pub use compiled::{Compiled, ForOutputs, Setting};
 pub use error::KerasError;
 pub use outline::{Outline, OutlineLayer};
+pub use saved_optimizer::OptimizerVariable;
 pub use weights::Weight;
 
 #[cfg(not(feature = "hdf5"))]
@@ -61,6 +64,7 @@ use without_hdf5::{document, store, write};
 use assembly::{Assembly, Scope};
 use config::Object;
 use document::{Document, Kind};
+use plimsoll_graph::op::Constraint;
 use plimsoll_graph::{ElementType, Role, Shape, TensorType};
 use plimsoll_model::{Mode, Model};
 use plimsoll_state::{Contents, State, Tensor};
@@ -92,6 +96,8 @@ pub struct Keras {
     pub weights: Vec<Weight>,
     /// How it was compiled, as far as the file says.
     pub compiled: Compiled,
+    /// What must hold of weights after each update, by their names.
+    pub constraints: Vec<(String, Constraint)>,
     /// What the file says about training and is left out here, in sentences.
     pub notes: Vec<String>,
     document: Document,
@@ -107,13 +113,14 @@ impl Keras {
         let (model, places) = assemble(&document.config, size, &notes)?;
         let graph = model.lower(1, Mode::Inference)?;
         let (weights, counts) = weights::list(&model, &graph, &places);
+        let constraints = constraints::list(&document.config, &weights)?;
         let paths = match (&document.store, document.kind) {
             (Some(store), Kind::Legacy) => weights::legacy_paths(&weights, store, "model_weights/")?,
             _ => weights.iter().map(|weight| weight.path.clone()).collect(),
         };
         let training = document.training.as_ref().or(document.config.get("compile_config"));
         let compiled = training.map(compiled::read).unwrap_or_default();
-        Ok(Self { model, weights, compiled, notes: notes.into_inner(), document, paths, counts })
+        Ok(Self { model, weights, compiled, constraints, notes: notes.into_inner(), document, paths, counts })
     }
 
     /// The name and the dtype policy of every layer that says one, such as `mixed_float16`.
@@ -173,9 +180,16 @@ impl Keras {
     }
 
     /// Writes the model with other weights, whole or not at all: a file that `keras.models.load_model` opens. The state
-    /// has each weight by its name in the graph; what else it has is left out.
-    pub fn write(&self, path: &Path, state: &State, contents: &dyn Contents) -> Result<(), KerasError> {
-        write::write(self, path, state, contents)
+    /// has each weight by its name in the graph, and what the variables of the optimizer name; what else it has is left
+    /// out. Variables are listed by the place they go to, such as `optimizer/vars`.
+    pub fn write(
+        &self,
+        path: &Path,
+        state: &State,
+        contents: &dyn Contents,
+        optimizer: &[(&str, Vec<OptimizerVariable>)],
+    ) -> Result<(), KerasError> {
+        write::write(self, path, state, contents, optimizer)
     }
 }
 

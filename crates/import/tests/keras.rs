@@ -207,7 +207,7 @@ fn weights_of_files_are_read_and_written_back() {
             1e-5,
         );
         let copy = scratch.path().join(&name);
-        keras.write(&copy, &keras.state(), &keras).unwrap();
+        keras.write(&copy, &keras.state(), &keras, &[]).unwrap();
         let again = keras::read(&copy, None).unwrap();
         assert_eq!((&again.model, &again.weights), (&keras.model, &keras.weights), "{name}");
         for at in 0..keras.weights.len() {

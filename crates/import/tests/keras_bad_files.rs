@@ -1,5 +1,6 @@
 //! Broken and hostile Keras files: a clear error, in bounded memory and time.
 
+use plimsoll_graph::op::Constraint;
 use plimsoll_import::keras;
 use std::io::Write;
 use std::path::Path;
@@ -203,12 +204,13 @@ fn what_is_left_out_is_noted() {
     let fields = r#", "kernel_regularizer": {"class_name": "L2", "config": {"l2": 0.1}}, "bias_constraint": {"class_name": "NonNeg", "config": {}},
         "dtype": {"class_name": "DTypePolicy", "config": {"name": "mixed_bfloat16"}}"#;
     let keras = keras::from_bytes(dense(fields).into_bytes(), None).unwrap();
-    assert_eq!(keras.notes.len(), 3);
-    for (note, wanted) in
-        keras.notes.iter().zip(["mixed_bfloat16", "kernel_regularizer (L2)", "bias_constraint (NonNeg)"])
-    {
+    assert_eq!(keras.notes.len(), 2);
+    for (note, wanted) in keras.notes.iter().zip(["mixed_bfloat16", "kernel_regularizer (L2)"]) {
         assert!(note.starts_with("`d` (Dense): ") && note.contains(wanted), "{note}");
     }
+    assert_eq!(keras.constraints, [("d/bias".to_string(), Constraint::NonNegative)]);
+    let unknown = r#", "bias_constraint": {"class_name": "Mine", "config": {}}"#;
+    assert_refused(dense(unknown), "bias_constraint=");
 }
 
 /// A short run of what `examples/fuzz_keras.rs` does for as long as one likes.

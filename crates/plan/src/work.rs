@@ -8,7 +8,7 @@
 //! These are counts, not times: [`crate::Profile`] turns them into seconds.
 
 use crate::bytes_of;
-use plimsoll_graph::op::{Attention, Binary, MatMul, Unary, Update};
+use plimsoll_graph::op::{Attention, Binary, MatMul, Rule, Unary, Update};
 use plimsoll_graph::{Graph, OpId, OpKind, TensorType};
 use std::iter::Sum;
 use std::ops::Add;
@@ -164,14 +164,22 @@ fn per_pair(function: Binary) -> u64 {
     }
 }
 
-/// Flops a parameter of an update rule.
-fn per_parameter(rule: &Update) -> u64 {
-    match rule {
-        Update::Sgd => 2,
-        Update::Momentum { .. } => 4,
-        Update::RmsProp { .. } => 5 + TRANSCENDENTAL,
-        Update::Adam { .. } => 10 + TRANSCENDENTAL,
-    }
+/// Flops a parameter of an update.
+fn per_parameter(update: &Update) -> u64 {
+    let rule = match update.rule {
+        Rule::Sgd | Rule::Motion { .. } | Rule::Gather | Rule::Scale { .. } => 2,
+        Rule::Momentum { .. } => 4,
+        Rule::Lion { .. } => 6,
+        Rule::RmsProp { .. } | Rule::Adagrad { .. } => 5 + TRANSCENDENTAL,
+        Rule::Adam { .. } | Rule::Adamax { .. } | Rule::Nadam { .. } => 10 + TRANSCENDENTAL,
+        Rule::Lamb { .. } | Rule::Adafactor { .. } => 12 + 2 * TRANSCENDENTAL,
+        Rule::ScheduleFree { .. } => 14 + TRANSCENDENTAL,
+        Rule::Adadelta { .. } => 8 + 2 * TRANSCENDENTAL,
+        Rule::Ftrl { .. } => 12 + 4 * TRANSCENDENTAL,
+    };
+    let average = update.average.map_or(0, |_| 3);
+    let constraint = update.constraint.as_ref().map_or(0, |_| 4);
+    rule + average + constraint + if update.weight_decay == 0.0 { 0 } else { 3 }
 }
 
 /// Products over the keys' width and over the values' width, for each pair of a query and a key that it sees.

@@ -1,6 +1,6 @@
 //! Plans of a small training graph, and damaged plans that the proof must refuse.
 
-use plimsoll_graph::op::{Binary, MatMul, MovingAverage, Reshape, Unary, UnaryGradient, Update};
+use plimsoll_graph::op::{Binary, MatMul, MovingAverage, Reshape, Rule, Unary, UnaryGradient};
 use plimsoll_graph::{Graph, Init, OpId, OpKind, Phase, Role, Site, TensorType, ValueId};
 use plimsoll_plan::{
     Buffer, BufferId, Kernels, Options, Plan, PlanError, Residents, Target, VerifiedArena, plan, predict,
@@ -61,7 +61,7 @@ fn training_graph() -> Graph {
     let transposed = MatMul { transpose_a: true, transpose_b: false };
     let dw = add(&mut graph, transposed.into(), &[flat, dproduct], backward);
     let decayed = add(&mut graph, Binary::Add.into(), &[dw, w], backward);
-    add(&mut graph, Update::Sgd.into(), &[w, decayed, rate, step], update);
+    add(&mut graph, Rule::Sgd.into(), &[w, decayed, rate, step], update);
     add(&mut graph, MovingAverage { momentum: 0.9 }.into(), &[moving, dw], update);
     graph.add_output(y);
     graph

@@ -14,9 +14,8 @@ use plimsoll_exec::{Backend, BindError, Eager, ProgramId, RunSettings, StepError
 use plimsoll_graph::Graph;
 use plimsoll_graph::samples::Mixing;
 use plimsoll_memory::Device;
-use plimsoll_model::Mode;
 use plimsoll_trace::Recorder;
-use plimsoll_train::{ApplyingGraph, TrainingGraph, accumulating_graph};
+use plimsoll_train::{ApplyingGraph, TrainingGraph};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Instant;
@@ -214,6 +213,10 @@ impl EagerTrainer {
         self.reached
     }
 
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
     pub(crate) fn seed(&self) -> u64 {
         self.run.seed
     }
@@ -229,6 +232,7 @@ impl EagerTrainer {
     }
 
     fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
+        self.reached.check_average(&self.prepared[0].job.settings)?;
         if let Some(since) = self.recorded_since {
             self.eager.mark_evaluation(since.elapsed());
         }
@@ -239,7 +243,7 @@ impl EagerTrainer {
     fn try_step(&mut self, step: u64, batch: Batch<'_>) -> Result<Measured, JobError> {
         let variant = turn(step, self.steps.len());
         let prepared = &self.prepared[variant];
-        let scalars = Scalars::new(step, self.reached.skipped, self.run.learning_rate);
+        let scalars = Scalars::new(step, self.reached, &self.run, &prepared.job.settings);
         if self.count > 1 {
             let sizes = micro_batches::sizes(batch.samples.len(), self.count);
             let failed = |error| JobError::Step { step, error };
@@ -294,9 +298,7 @@ impl Parts {
             self.updates = Some((graph, program));
         }
         if let Entry::Vacant(vacant) = self.graphs.entry(key) {
-            let job = &prepared.job;
-            let training =
-                job.gated(accumulating_graph(job.model.lower(key.1, Mode::Training)?, &job.objective)?)?;
+            let training = prepared.job.accumulating_graph(key.1)?;
             // A part that fails leaves nothing but half a sum, so its gradients may be added up and freed early.
             let loaded = eager.load_with(training.graph.clone(), &[training.loss], Updates::WhenReady);
             vacant.insert((training, loaded.map_err(failed)?));

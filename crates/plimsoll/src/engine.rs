@@ -2,10 +2,11 @@
 
 use crate::accuracy::RightOnes;
 use crate::data::{Bound, Elements, Wanted};
-use crate::{Evaluation, HeadScore, JobError, Scores, init};
+use crate::exchange::Reached;
+use crate::{Evaluation, HeadScore, JobError, Run, Scores, init};
 use plimsoll_exec::{Eager, Executor, ProgramId, StepError};
 use plimsoll_graph::{ElementType, Graph, Source, Value, ValueId};
-use plimsoll_train::{EvaluationGraph, HeadValues, TrainingGraph};
+use plimsoll_train::{EvaluationGraph, HeadValues, Settings, TrainingGraph};
 use std::ops::Range;
 
 /// Runs programs whose values can be written and read.
@@ -142,9 +143,15 @@ pub(crate) struct Scalars {
 }
 
 impl Scalars {
-    /// Those of a step of which so many before were skipped.
-    pub(crate) fn new(number: u64, skipped: u64, learning_rate: f32) -> Self {
-        Self { number, step: number as i32, update: number.wrapping_sub(skipped) as i32, learning_rate }
+    /// Those of a step of a run that has come so far.
+    pub(crate) fn new(number: u64, reached: Reached, run: &Run, settings: &Settings) -> Self {
+        let step = reached.before.wrapping_add(number);
+        let update = step.wrapping_sub(reached.skipped);
+        let learning_rate = match &settings.schedule {
+            Some(schedule) => schedule.at(update.saturating_sub(1)),
+            None => run.learning_rate,
+        };
+        Self { number, step: step as i32, update: update as i32, learning_rate }
     }
 }
 

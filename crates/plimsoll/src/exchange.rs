@@ -3,14 +3,19 @@
 //! Sums of gradients are not part of it: a state is taken between steps, when they mean nothing.
 
 use crate::engine::{self, Engine};
-use crate::{EagerTrainer, Trainer};
+use crate::imported::{self, SavedOptimizer};
+use crate::{EagerTrainer, JobError, Trainer};
 use plimsoll_exec::ProgramId;
 use plimsoll_graph::{Graph, ValueId};
 use plimsoll_import::keras::{Keras, KerasError};
 use plimsoll_plan::bytes_of;
 use plimsoll_state::{Contents, State, StateError, Tensor, each_chunk, pair, verify};
+use plimsoll_train::{Descent, Settings, SlotNames, slot};
 use std::io;
 use std::path::Path;
+
+/// What a state says of updates that were made before its run began.
+const BEFORE: &str = "updates_before";
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +24,8 @@ pub(crate) struct Reached {
     pub(crate) step: u64,
     /// Steps that changed nothing.
     pub(crate) skipped: u64,
+    /// Updates that Keras had made before the run began.
+    pub(crate) before: u64,
     /// How often the data was gone through completely.
     pub(crate) epoch: u64,
     /// Samples drawn since the beginning.
@@ -32,7 +39,13 @@ impl Reached {
         // Who numbers steps by hand may begin again; a count does not.
         let step = step.max(self.step + 1);
         let skipped = self.skipped + u64::from(skipped);
-        Self { step, skipped, epoch: position / count.max(1) as u64, position }
+        Self { step, skipped, epoch: position / count.max(1) as u64, position, before: self.before }
+    }
+
+    /// Averages of weights exist after the first update.
+    pub(crate) fn check_average(self, settings: &Settings) -> Result<(), JobError> {
+        let none = settings.average.is_some() && self.step == self.skipped && self.before == 0;
+        if none { Err(JobError::NoAverage) } else { Ok(()) }
     }
 }
 
@@ -70,13 +83,96 @@ pub trait Exchange {
         self.restore(&state, keras).map(drop).map_err(keras_error)
     }
 
+    /// Goes on where a file that Keras has saved is: from its weights, and with what its optimizer, which this must be,
+    /// remembered, where the file has that.
+    fn read_model(&mut self, keras: &Keras, descent: &Descent) -> Result<(), KerasError> {
+        let names = SlotNames::of_model(self.graph(), descent);
+        let Some(saved) = SavedOptimizer::of(keras, descent, &names).filter(|_| keras.has_weights()) else {
+            return self.read_weights(keras);
+        };
+        let mut state = State { seed: self.state().seed, ..keras.state() };
+        let both = Both { first: keras, count: state.tensors.len(), second: &saved };
+        state.tensors.extend(saved.tensors.iter().cloned());
+        state.extras.insert(BEFORE.to_string(), saved.iterations.to_string());
+        self.restore(&state, &both).map(drop).map_err(keras_error)
+    }
+
     /// Writes a model that Keras has saved with the weights as trained so far, so that Keras opens it.
     fn write_weights(&self, keras: &Keras, path: &Path) -> Result<(), KerasError> {
-        keras.write(path, &self.state(), &self.values())
+        keras.write(path, &self.state(), &self.values(), &[])
+    }
+
+    /// The same with what the optimizer remembers, which was the model's own, so that Keras goes on. Where averages of
+    /// weights are kept they become the weights, as at the end of Keras's `fit`.
+    fn write_model(&self, keras: &Keras, descent: &Descent, path: &Path) -> Result<(), KerasError> {
+        let names = SlotNames::of_model(self.graph(), descent);
+        let (state, values) = (with_averages(self.state(), descent, &names), self.values());
+        let optimizer = match keras.keeps_optimizer() {
+            false => Vec::new(),
+            true => {
+                let iterations = state.updates + before(&state).unwrap_or(0);
+                let known = (iterations, self.learning_rate());
+                imported::variables(keras, descent, &names, (&state, &values), known)?
+            }
+        };
+        keras.write(path, &state, &values, &optimizer)
+    }
+
+    /// The graph of a whole training step.
+    fn graph(&self) -> &Graph;
+
+    /// How far each step goes, where no schedule says otherwise.
+    fn learning_rate(&self) -> f32;
+}
+
+/// Two lists of tensors as one.
+struct Both<'a> {
+    first: &'a dyn Contents,
+    /// How many the first has.
+    count: usize,
+    second: &'a dyn Contents,
+}
+
+impl Contents for Both<'_> {
+    fn read(&self, tensor: usize, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        match tensor.checked_sub(self.count) {
+            None => self.first.read(tensor, offset, into),
+            Some(tensor) => self.second.read(tensor, offset, into),
+        }
     }
 }
 
+/// The same state, in which the averages of weights have their names.
+fn with_averages(state: State, descent: &Descent, names: &SlotNames) -> State {
+    let mut state = state;
+    if descent.settings.average.is_none() {
+        return state;
+    }
+    let averages: Vec<(usize, usize)> = state
+        .tensors
+        .iter()
+        .enumerate()
+        .filter_map(|(position, tensor)| {
+            let name = names.of(slot::AVERAGE, &tensor.name);
+            Some((position, state.tensors.iter().position(|other| other.name == name)?))
+        })
+        .collect();
+    for (parameter, average) in averages {
+        let raw = state.tensors[average].name.clone();
+        state.tensors[average].name = std::mem::replace(&mut state.tensors[parameter].name, raw);
+    }
+    state
+}
+
 impl Exchange for Trainer {
+    fn graph(&self) -> &Graph {
+        self.whole_graph()
+    }
+
+    fn learning_rate(&self) -> f32 {
+        self.run().learning_rate
+    }
+
     fn state(&self) -> State {
         state(self.whole_graph(), self.reached(), self.seed())
     }
@@ -94,6 +190,14 @@ impl Exchange for Trainer {
 }
 
 impl Exchange for EagerTrainer {
+    fn graph(&self) -> &Graph {
+        self.whole_graph()
+    }
+
+    fn learning_rate(&self) -> f32 {
+        self.run().learning_rate
+    }
+
     fn state(&self) -> State {
         state(self.whole_graph(), self.reached(), self.seed())
     }
@@ -126,7 +230,13 @@ fn keras_error(error: StateError) -> KerasError {
 
 fn reached(state: &State) -> Reached {
     let State { step, updates, epoch, position, .. } = *state;
-    Reached { step, skipped: step - updates, epoch, position }
+    Reached { step, skipped: step - updates, epoch, position, before: before(state).unwrap_or(0) }
+}
+
+/// Updates that Keras had made before the run began, or that what says so is no number.
+fn before(state: &State) -> Result<u64, StateError> {
+    let none = |_| StateError::Invalid(format!("{BEFORE} is no number"));
+    state.extras.get(BEFORE).map_or(Ok(0), |text| text.parse::<u32>().map(u64::from).map_err(none))
 }
 
 fn state(graph: &Graph, reached: Reached, seed: u64) -> State {
@@ -134,11 +244,12 @@ fn state(graph: &Graph, reached: Reached, seed: u64) -> State {
         let value = graph.value(id);
         Tensor { name: value.name.clone(), tensor: value.tensor.clone(), role: value.role }
     };
-    let Reached { step, skipped, epoch, position } = reached;
+    let Reached { step, skipped, epoch, position, before } = reached;
     let updates = step - skipped;
+    let extras = (before > 0).then(|| (BEFORE.to_string(), before.to_string())).into_iter().collect();
     let model = graph.name().to_string();
     let tensors = graph.persistents().map(tensor).collect();
-    State { model, tensors, step, updates, epoch, position, seed, extras: Default::default() }
+    State { model, tensors, step, updates, epoch, position, seed, extras }
 }
 
 fn values<'a>(engine: &'a impl Engine, graph: &Graph, programs: &[ProgramId]) -> Values<'a> {
@@ -174,6 +285,7 @@ fn restore(
     contents: &dyn Contents,
 ) -> Result<Vec<String>, StateError> {
     verify(found)?;
+    before(found)?;
     let wanted = fresh_state(graph);
     let pairs = pair(&wanted, found)?;
     for (stream, (id, position)) in graph.persistents().zip(pairs.positions).enumerate() {

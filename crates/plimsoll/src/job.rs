@@ -11,7 +11,7 @@ use plimsoll_memory::OutOfMemory;
 use plimsoll_model::{Model, ModelError};
 use plimsoll_plan::recompute::Difference;
 use plimsoll_plan::{Options, PlanError, Profile, Residents, Target};
-use plimsoll_train::{Allowed, Loss, Objective, Optimizer, TrainError};
+use plimsoll_train::{Allowed, Descent, Loss, Objective, Optimizer, Settings, TrainError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub struct Job {
     pub objective: Objective,
     /// How.
     pub optimizer: Optimizer,
+    /// What surrounds the optimizer: clipping, averages, schedules and so on.
+    pub settings: Settings,
     /// Into how many micro-batches a batch is cut, whose gradients are added up and applied at once; 1 leaves it whole.
     pub micro_batches: usize,
     /// What happens to a step whose loss or gradients are not finite.
@@ -84,6 +86,8 @@ pub enum JobError {
     NotFinite { step: u64, first: StepError },
     #[error("{model} takes no sequences of tokens, so its samples have no length")]
     NoLength { model: String },
+    #[error("the weights have no average before the first update")]
+    NoAverage,
     #[error("the run took {measured}, but {planned} were planned")]
     BrokenPromise { planned: Bytes, measured: Bytes },
 }
@@ -110,6 +114,7 @@ impl Job {
             model,
             batch,
             optimizer: Optimizer::parse("adam").expect("adam is an optimizer"),
+            settings: Settings::default(),
             micro_batches: 1,
             on_nan: OnNan::Stop,
             options: Options::default(),
@@ -122,6 +127,11 @@ impl Job {
     /// The same on the CPU, with so many threads. Results do not depend on their number, scratch does.
     pub fn on_threads(self, threads: usize) -> Self {
         Self { backend: Arc::new(CpuBackend::new(threads)), ..self }
+    }
+
+    /// The optimizer with what surrounds it.
+    pub fn descent(&self) -> Descent {
+        Descent { optimizer: self.optimizer, settings: self.settings.clone() }
     }
 
     /// What its plans are for.
@@ -187,6 +197,7 @@ impl JobError {
             | Self::Train(_)
             | Self::Data(_)
             | Self::NoSteps
+            | Self::NoAverage
             | Self::NoLength { .. }
             | Self::PlanFile(_) => false,
             Self::OverBudget(_)

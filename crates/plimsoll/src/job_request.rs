@@ -17,7 +17,7 @@ use plimsoll_exec::CpuBackend;
 use plimsoll_graph::samples::Mixing;
 use plimsoll_import::keras::Keras;
 use plimsoll_model::ModelError;
-use plimsoll_train::{Loss, Objective, Optimizer};
+use plimsoll_train::{Loss, Objective, Optimizer, Settings};
 use std::sync::Arc;
 
 /// The most threads that kernels run on: more than any machine has use for, few enough to start at once.
@@ -50,7 +50,7 @@ pub struct OpenedJob {
     pub job: Job,
     /// The file, if there is one.
     pub keras: Option<Keras>,
-    /// The learning rate that the file asks for.
+    /// The learning rate that the file asks for, if the job has the file's optimizer with all its settings.
     pub learning_rate: Option<f32>,
     /// What the caller should know.
     pub notes: Vec<Note>,
@@ -91,7 +91,7 @@ impl JobRequest {
         if let Some(threads) = self.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
             return Err(RequestError::Threads { threads });
         }
-        let learning_rate = self.compile(&mut job, keras.as_ref())?;
+        let learning_rate = self.compile(&mut job, keras.as_ref(), &mut notes)?;
         let cpu = self.threads.map_or_else(CpuBackend::default, CpuBackend::new);
         let (profile, stale) = cached_profile(cpu.threads);
         (job.profile, job.backend, job.watch) = (profile, Arc::new(cpu), self.watch.clone());
@@ -100,8 +100,13 @@ impl JobRequest {
     }
 
     /// Sets loss and optimizer: those asked for, else those the model was compiled with, else the usual ones. Gives the
-    /// learning rate it was compiled with.
-    fn compile(&self, job: &mut Job, keras: Option<&Keras>) -> Result<Option<f32>, RequestError> {
+    /// learning rate it was compiled with, if that optimizer is used.
+    fn compile(
+        &self,
+        job: &mut Job,
+        keras: Option<&Keras>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<f32>, RequestError> {
         let compiled = keras.map(|keras| &keras.compiled);
         if let Some(loss) = self.loss {
             job.objective = Objective::everywhere(job.model.output_names(), loss);
@@ -109,14 +114,36 @@ impl JobRequest {
             let saved = imported::objective(compiled, &job.model).map_err(RequestError::CompiledLoss)?;
             job.objective = saved.unwrap_or(job.objective.clone());
         }
-        let optimizer = compiled.and_then(|compiled| compiled.optimizer.as_ref());
-        let mut learning_rate = None;
-        if let Some(setting) = optimizer.filter(|_| self.optimizer.is_none()) {
-            let (optimizer, rate) = imported::optimizer(setting).map_err(RequestError::CompiledOptimizer)?;
-            (job.optimizer, learning_rate) = (optimizer, Some(rate));
+        let setting = compiled.and_then(|compiled| compiled.optimizer.as_ref());
+        let saved = setting.map(imported::optimizer);
+        job.settings.constraints = keras.map(|keras| keras.constraints.clone()).unwrap_or_default();
+        match (self.optimizer, saved) {
+            (None, None) => Ok(None),
+            (Some(given), None) => {
+                job.optimizer = given;
+                Ok(None)
+            }
+            // Who names the optimizer that the file has means the file's.
+            (Some(given), Some(Ok((descent, rate)))) if descent.optimizer.name() == given.name() => {
+                let constraints = std::mem::take(&mut job.settings.constraints);
+                (job.optimizer, job.settings) =
+                    (descent.optimizer, Settings { constraints, ..descent.settings });
+                Ok(Some(rate))
+            }
+            (Some(given), Some(_)) => {
+                job.optimizer = given;
+                let file = setting.map(|setting| setting.name.clone()).unwrap_or_default();
+                notes.push(Note::OtherOptimizer { file, given: given.name().to_string() });
+                Ok(None)
+            }
+            (None, Some(saved)) => {
+                let (descent, rate) = saved.map_err(RequestError::CompiledOptimizer)?;
+                let constraints = std::mem::take(&mut job.settings.constraints);
+                (job.optimizer, job.settings) =
+                    (descent.optimizer, Settings { constraints, ..descent.settings });
+                Ok(Some(rate))
+            }
         }
-        job.optimizer = self.optimizer.unwrap_or(job.optimizer);
-        Ok(learning_rate)
     }
 }
 

@@ -21,6 +21,14 @@ pub enum Note {
     /// A profile that was measured and is not used.
     #[error("{0}")]
     Profile(String),
+    /// An optimizer other than the one of the file.
+    #[error(
+        "the file was compiled with {file}; with {given} its settings and what it remembered are left aside, and the learning rate is {given}'s own unless another is given"
+    )]
+    OtherOptimizer { file: String, given: String },
+    /// What the optimizer of a file remembered is used.
+    #[error("the optimizer goes on after {updates} updates that Keras has made")]
+    OptimizerGoesOn { updates: u64 },
     /// An output that the objective leaves out.
     #[error("the output `{output}` has no loss: it is not trained")]
     IdleOutput { output: String },

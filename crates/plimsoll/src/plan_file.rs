@@ -10,17 +10,17 @@ use crate::micro_batches::{self, MOST_MICRO_BATCHES};
 use crate::planning::{Draft, Graphs, Planned};
 use crate::{Bytes, Job, JobError, OnNan, Prepared, specification};
 use plimsoll_graph::{Graph, text};
-use plimsoll_model::{Mode, Model};
+use plimsoll_model::Model;
 use plimsoll_plan::{Options, Plan, Target, VerifiedPlan};
 use plimsoll_state::{input_file, whole_file};
 use plimsoll_tensorflow::RecipeFile;
-use plimsoll_train::{Objective, Optimizer, evaluation_graph};
+use plimsoll_train::{Objective, Optimizer, Settings};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
 
 /// The version of the form below.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The largest file that is read as a plan. ResNet-50's has some megabytes.
 pub const LARGEST_PLAN: Bytes = Bytes::mib(256);
@@ -41,6 +41,9 @@ pub struct PlanFile {
     pub objective: Objective,
     /// How.
     pub optimizer: Optimizer,
+    /// What surrounds it.
+    #[serde(default)]
+    pub settings: Settings,
     /// What happens to a step whose loss or gradients are not finite.
     #[serde(default)]
     pub on_nan: OnNan,
@@ -114,6 +117,7 @@ impl PlanFile {
             micro_batches: job.micro_batches,
             objective: job.objective.clone(),
             optimizer: job.optimizer,
+            settings: job.settings.clone(),
             on_nan: job.on_nan,
             options: job.options,
             threads: job.threads(),
@@ -166,6 +170,7 @@ impl PlanFile {
         let job = Job {
             objective: self.objective.clone(),
             optimizer: self.optimizer,
+            settings: self.settings.clone(),
             micro_batches: self.micro_batches,
             on_nan: self.on_nan,
             options: self.options,
@@ -236,8 +241,7 @@ impl PlanFile {
         let updates = updates.map(|(updates, saved)| {
             self.check_text(&updates.graph, &saved.graph).map(|()| (updates, saved.plan.clone()))
         });
-        let forward = job.model.lower(self.evaluation.rows, Mode::Inference)?;
-        let evaluation = evaluation_graph(forward, &job.objective)?;
+        let evaluation = job.evaluation_graph(&training, self.evaluation.rows)?;
         self.check_text(&evaluation.graph, &self.evaluation.graph)?;
         let evaluation = (self.evaluation.rows, evaluation, self.evaluation.plan.clone());
         Ok(Planned { training, parts, updates: updates.transpose()?, evaluation })

@@ -7,8 +7,8 @@ use plimsoll_model::Mode;
 use plimsoll_plan::recompute::{Setting, Within, frontier, plan_within, verify_same};
 use plimsoll_plan::{Plan, Residents, VerifiedPlan, plan};
 use plimsoll_train::{
-    ApplyingGraph, EvaluationGraph, TrainingGraph, accumulating_graph, applying_graph, evaluation_graph,
-    gated, gated_updates, training_graph,
+    ApplyingGraph, EvaluationGraph, Gated, TrainingGraph, accumulating_graph, applying_graph, averaged,
+    evaluation_graph, gated, gated_updates, training_graph,
 };
 
 /// What a job runs, before it is planned.
@@ -81,14 +81,30 @@ impl Draft {
 impl Job {
     pub(crate) fn training_graph(&self) -> Result<TrainingGraph, JobError> {
         let forward = self.model.lower(self.batch, Mode::Training)?;
-        self.gated(training_graph(forward, &self.objective, self.optimizer)?)
+        let training = training_graph(forward, &self.objective, self.descent())?;
+        let what = match (self.on_nan, self.settings.scales_itself()) {
+            (OnNan::Skip, _) => Some(Gated::Everything),
+            (OnNan::Stop, true) => Some(Gated::Updates),
+            (OnNan::Stop, false) => None,
+        };
+        self.gated(training, what)
     }
 
-    /// The same graph, with updates that can be skipped if the job asks for it.
-    pub(crate) fn gated(&self, training: TrainingGraph) -> Result<TrainingGraph, JobError> {
-        let mut training = match self.on_nan {
-            OnNan::Stop => training,
-            OnNan::Skip => gated(&training)?,
+    /// The graph of a micro-batch, whose statistics can be skipped if the job asks for it.
+    pub(crate) fn accumulating_graph(&self, rows: usize) -> Result<TrainingGraph, JobError> {
+        let forward = self.model.lower(rows, Mode::Training)?;
+        let training = accumulating_graph(forward, &self.objective, &self.descent())?;
+        let what = match self.on_nan {
+            OnNan::Skip => Some(Gated::Everything),
+            OnNan::Stop => None,
+        };
+        self.gated(training, what)
+    }
+
+    fn gated(&self, training: TrainingGraph, what: Option<Gated>) -> Result<TrainingGraph, JobError> {
+        let mut training = match what {
+            None => training,
+            Some(what) => gated(&training, &self.descent(), what)?,
         };
         training.graph.trim();
         Ok(training)
@@ -96,10 +112,11 @@ impl Job {
 
     /// What applies the sums of micro-batches, with updates that can be skipped if the job asks for it.
     pub(crate) fn applying_graph(&self, training: &TrainingGraph) -> Result<ApplyingGraph, JobError> {
-        let applying = applying_graph(training)?;
-        match self.on_nan {
-            OnNan::Stop => Ok(applying),
-            OnNan::Skip => Ok(gated_updates(&applying)?),
+        let descent = self.descent();
+        let applying = applying_graph(training, &descent)?;
+        match self.on_nan == OnNan::Skip || self.settings.scales_itself() {
+            false => Ok(applying),
+            true => Ok(gated_updates(&applying, training, &descent)?),
         }
     }
 
@@ -111,10 +128,7 @@ impl Job {
         }
         let mut sizes = micro_batches::sizes(self.batch, self.micro_batches);
         sizes.dedup();
-        let part = |rows: usize| {
-            let forward = self.model.lower(rows, Mode::Training)?;
-            Ok::<_, JobError>((rows, self.gated(accumulating_graph(forward, &self.objective)?)?))
-        };
+        let part = |rows: usize| Ok::<_, JobError>((rows, self.accumulating_graph(rows)?));
         let parts = sizes.into_iter().map(part).collect::<Result<_, _>>()?;
         let updates = Some(self.applying_graph(&training)?);
         Ok(Graphs { training, parts, updates })
@@ -171,7 +185,7 @@ impl Job {
             let made = plan(&updates.graph, &target, self.options, &residents);
             (updates, made)
         });
-        let evaluation = self.plan_evaluation(peak, &residents)?;
+        let evaluation = self.plan_evaluation(&training, peak, &residents)?;
         Ok(Planned { training, parts, updates, evaluation })
     }
 
@@ -200,20 +214,33 @@ impl Job {
     /// Halves the batch until the evaluation needs no more than the step does.
     fn plan_evaluation(
         &self,
+        training: &TrainingGraph,
         peak: Bytes,
         residents: &Residents,
     ) -> Result<(usize, EvaluationGraph, Plan), JobError> {
         let target = self.target();
         let mut batch = self.batch;
         loop {
-            let mut judging = evaluation_graph(self.model.lower(batch, Mode::Inference)?, &self.objective)?;
-            judging.graph.trim();
+            let judging = self.evaluation_graph(training, batch)?;
             let made = plan(&judging.graph, &target, self.options, residents);
             if made.peak <= peak || batch == 1 {
                 return Ok((batch, judging, made));
             }
             batch = batch.div_ceil(2);
         }
+    }
+
+    /// What judges so many samples, by the averages of weights where some are kept.
+    pub(crate) fn evaluation_graph(
+        &self,
+        training: &TrainingGraph,
+        batch: usize,
+    ) -> Result<EvaluationGraph, JobError> {
+        let mut forward = self.model.lower(batch, Mode::Inference)?;
+        averaged(&mut forward, training, &self.descent());
+        let mut judging = evaluation_graph(forward, &self.objective)?;
+        judging.graph.trim();
+        Ok(judging)
     }
 
     /// The peak of a step, without the proof and the evaluation; for looking around.

@@ -64,6 +64,8 @@ pub enum RequestError {
     SeveralLosses,
     #[error("TensorFlow's memory is not known for the loss {loss}")]
     UnmeasuredLoss { loss: String },
+    #[error("what TensorFlow takes for the optimizer's {setting} is not known")]
+    TensorFlowSetting { setting: &'static str },
     #[error("a model of the zoo has no Keras configuration to save")]
     NothingToSave,
     #[error("there is nothing to do in 0 {unit}")]
@@ -169,6 +171,9 @@ impl RequestError {
             }
             Self::PlanTooLarge { model, batch, limit, .. } => {
                 Some(Hint::Call(Call::Fit { model: model.clone(), batch: *batch, memory: *limit }))
+            }
+            Self::TensorFlowSetting { .. } => {
+                Some(Hint::set("another optimizer has its usual settings", [Setting::Optimizer(None)]))
             }
             Self::SeveralLosses => Some(Hint::set("give all outputs the same", [Setting::Loss])),
             Self::UnmeasuredLoss { .. } => {

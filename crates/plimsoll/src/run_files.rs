@@ -1,15 +1,18 @@
 //! The files a run begins and ends with: the model's own, if Keras has saved it, and states.
 
-use crate::{Exchange, Note, Prepared, RequestError};
+use crate::{Exchange, Note, Prepared, RequestError, imported};
 use plimsoll_import::keras::{Keras, KerasError};
 use plimsoll_state::safetensors::{self, StateFile};
 use plimsoll_state::{State, pair, whole_file};
+use plimsoll_train::Descent;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The files of a run.
 pub(crate) struct RunFiles {
     keras: Option<Keras>,
+    /// The optimizer, if it is the one that the model's file has.
+    own: Option<Descent>,
     /// The state to go on from.
     from: Option<(State, StateFile)>,
     /// Where the result goes.
@@ -20,6 +23,7 @@ impl RunFiles {
     /// Opens what is there, and asks whether the result can be written, before anything runs.
     pub(crate) fn open(
         keras: Option<Keras>,
+        own: Option<Descent>,
         from: Option<&Path>,
         save: Option<PathBuf>,
     ) -> Result<Self, RequestError> {
@@ -33,7 +37,7 @@ impl RunFiles {
             (Some(path), Some(keras)) => keras.check_write(path).map_err(|error| unwritable(path, error))?,
             (Some(_), None) => return Err(RequestError::NothingToSave),
         }
-        Ok(Self { keras, from, save })
+        Ok(Self { keras, own, from, save })
     }
 
     /// How many steps were made before.
@@ -44,6 +48,23 @@ impl RunFiles {
     /// What decides the order of samples: the state's, so that a run goes on as it was, or the one given.
     pub(crate) fn seed(&self, given: u64) -> u64 {
         self.from.as_ref().filter(|(state, _)| state.step > 0).map_or(given, |(state, _)| state.seed)
+    }
+
+    /// What the optimizer of the model's file remembered, where the run begins with that.
+    fn saved(&self) -> Option<(u64, Option<f32>)> {
+        let (keras, own) = (self.keras.as_ref()?, self.own.as_ref()?);
+        imported::saved_numbers(keras, own).filter(|_| self.from.is_none())
+    }
+
+    /// The learning rate that was last used.
+    pub(crate) fn learning_rate(&self) -> Option<f32> {
+        self.saved().and_then(|(_, rate)| rate)
+    }
+
+    /// That the optimizer goes on, where it does.
+    pub(crate) fn goes_on(&self) -> Option<Note> {
+        let updates = self.saved().map(|(updates, _)| updates).filter(|&updates| updates > 0);
+        updates.map(|updates| Note::OptimizerGoesOn { updates })
     }
 
     /// Whether the state is one of the model and leaves steps to make; gives what should be known about it.
@@ -68,7 +89,10 @@ impl RunFiles {
                 let state = State { seed: self.seed(trainer.state().seed), ..state.clone() };
                 trainer.restore(&state, contents)?;
             }
-            (None, Some(keras)) => trainer.read_weights(keras)?,
+            (None, Some(keras)) => match &self.own {
+                Some(own) => trainer.read_model(keras, own)?,
+                None => trainer.read_weights(keras)?,
+            },
             (None, None) => {}
         }
         Ok(())
@@ -92,7 +116,10 @@ impl RunFiles {
 
     fn write(&self, trainer: &impl Exchange, path: &Path) -> Result<(), RequestError> {
         match &self.keras {
-            Some(keras) if !is_state(path) => trainer.write_weights(keras, path)?,
+            Some(keras) if !is_state(path) => match &self.own {
+                Some(own) => trainer.write_model(keras, own, path)?,
+                None => trainer.write_weights(keras, path)?,
+            },
             _ => safetensors::write(path, &trainer.state(), &trainer.values())?,
         }
         Ok(())

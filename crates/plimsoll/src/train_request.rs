@@ -17,6 +17,7 @@ use plimsoll_memory::{
 };
 use plimsoll_state::growing_file;
 use plimsoll_trace::Recorder;
+use plimsoll_train::Descent;
 use std::path::{Path, PathBuf};
 
 /// The allocator of an eager run where none is named.
@@ -127,13 +128,14 @@ impl TrainRequest {
             StepSource::Job(job) => self.open_job(job)?,
             StepSource::Plan(path) => self.open_plan(path)?,
         };
-        let OpenedStep { device, prepared, keras, compiled_rate, mut notes, own } = opened;
+        let OpenedStep { device, prepared, keras, compiled, mut notes, own } = opened;
+        let (descent, compiled_rate) = compiled.unzip();
         let taken = self.expected(&prepared) + own.as_ref().map_or(Bytes::ZERO, BoundData::memory);
         let promised = promise(&prepared[0].job.model.name, taken, self.is_automatic())?;
         let device = self.taken_at_once(device, &prepared, &mut notes)?;
         notes.extend(micro_batches(&prepared[0]));
         notes.extend(no_logits(&prepared[0]));
-        let files = RunFiles::open(keras, self.from.as_deref(), self.save.clone())?;
+        let files = RunFiles::open(keras, descent, self.from.as_deref(), self.save.clone())?;
         let seed = files.seed(self.seed);
         notes.extend(idle_outputs(&prepared[0]));
         let data = match &own {
@@ -145,11 +147,12 @@ impl TrainRequest {
         };
         let run = Run {
             steps: self.steps(prepared[0].job.batch, data.train.count())?,
-            learning_rate: self.learning_rate(&prepared[0], compiled_rate)?,
+            learning_rate: self.learning_rate(&prepared[0], files.learning_rate().or(compiled_rate))?,
             seed,
             poison: self.poison,
         };
         notes.extend(files.check(&prepared[0], run.steps)?);
+        notes.extend(files.goes_on());
         let recorder = self.recorder(&prepared, &device)?;
         let eager = match &self.memory_use {
             MemoryUse::Planned => None,
@@ -164,6 +167,11 @@ impl TrainRequest {
         let own = self.own_data(job.threads)?;
         let outline = own.as_ref().map(OwnData::outline).or_else(|| data::outline(&self.data));
         let mut opened = job.open_for(outline.as_ref())?;
+        let compiled = opened.learning_rate.map(|rate| (opened.job.descent(), rate));
+        // A rate that is given takes the place of a schedule.
+        if self.learning_rate.is_some() {
+            opened.job.settings.schedule = None;
+        }
         if own.as_ref().is_some_and(OwnData::has_weights) {
             opened.job.objective = opened.job.objective.with_sample_weights();
         }
@@ -183,8 +191,8 @@ impl TrainRequest {
             }
             _ => opened.job.prepare_lengths(&self.lengths, budget)?,
         };
-        let (keras, compiled_rate, notes) = (opened.keras, opened.learning_rate, opened.notes);
-        Ok(OpenedStep { device, prepared, keras, compiled_rate, notes, own })
+        let (keras, notes) = (opened.keras, opened.notes);
+        Ok(OpenedStep { device, prepared, keras, compiled, notes, own })
     }
 
     /// Data of one's own, if such are meant.
@@ -209,17 +217,24 @@ impl TrainRequest {
         let notes = opened.notes();
         let compiled = opened.keras.as_ref().and_then(|keras| keras.compiled.optimizer.as_ref());
         let compiled = compiled.and_then(|setting| imported::optimizer(setting).ok());
-        let compiled = compiled.filter(|(optimizer, _)| *optimizer == file.optimizer);
-        let prepared = file.prepare(opened.model)?;
+        let constraints = opened.keras.as_ref().map(|keras| keras.constraints.clone()).unwrap_or_default();
+        let compiled = compiled.map(|(mut found, rate)| {
+            found.settings.constraints = constraints;
+            (found, rate)
+        });
+        let compiled = compiled
+            .filter(|(found, _)| (found.optimizer, &found.settings) == (file.optimizer, &file.settings));
+        let mut prepared = file.prepare(opened.model)?;
+        if self.learning_rate.is_some() {
+            prepared.job.settings.schedule = None;
+        }
         let own = self.own_data(None)?.map(|own| own.bind(&prepared.job)).transpose()?;
         let device = leave_room(self.device()?, own.as_ref())?;
         let (peak, limit) = (prepared.peak(), device.limit());
         if peak > limit {
             return Err(RequestError::PlanTooLarge { model: file.model, batch: file.batch, peak, limit });
         }
-        let compiled_rate = compiled.map(|(_, rate)| rate);
-        let keras = opened.keras;
-        Ok(OpenedStep { device, prepared: vec![prepared], keras, compiled_rate, notes, own })
+        Ok(OpenedStep { device, prepared: vec![prepared], keras: opened.keras, compiled, notes, own })
     }
 
     /// Whether nobody said how much may be taken.
@@ -341,7 +356,8 @@ struct OpenedStep {
     device: Device,
     prepared: Vec<Prepared>,
     keras: Option<Keras>,
-    compiled_rate: Option<f32>,
+    /// The optimizer and the learning rate of the model's file, if they are used.
+    compiled: Option<(Descent, f32)>,
     notes: Vec<Note>,
     /// Data of one's own.
     own: Option<BoundData>,

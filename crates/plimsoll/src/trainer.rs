@@ -149,7 +149,7 @@ impl Trainer {
         self.mark(|recorder, elapsed| recorder.step(step, elapsed));
         let variant = turn(step, self.steps.len());
         let (prepared, programs) = (&self.prepared[variant], &self.steps[variant]);
-        let scalars = Scalars::new(step, self.reached.skipped, self.run.learning_rate);
+        let scalars = Scalars::new(step, self.reached, &self.run, &prepared.job.settings);
         let batch = Batch { data, position: self.reached.position, samples };
         let part = |rows: usize| {
             let position = prepared.parts.iter().position(|part| part.rows == rows).unwrap_or(0);
@@ -196,6 +196,10 @@ impl Trainer {
         self.reached
     }
 
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
     pub(crate) fn seed(&self) -> u64 {
         self.run.seed
     }
@@ -216,6 +220,7 @@ impl Trainer {
     }
 
     fn judge(&mut self, data: &Bound<'_>) -> Result<Scores, JobError> {
+        self.reached.check_average(&self.prepared[0].job.settings)?;
         self.mark(|recorder, elapsed| recorder.evaluation(elapsed));
         let evaluation = &self.prepared[0].evaluation;
         let program = self.steps[0].evaluation.expect("the first length has an evaluation");

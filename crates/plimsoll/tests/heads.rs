@@ -55,11 +55,12 @@ impl Case {
     fn trainer(&self, folder: &Path, micro_batches: usize) -> Trainer {
         let keras = keras::read(&folder.join(&self.file), None).unwrap();
         let compiled = &keras.compiled;
-        let (optimizer, learning_rate) = imported::optimizer(compiled.optimizer.as_ref().unwrap()).unwrap();
+        let (descent, learning_rate) = imported::optimizer(compiled.optimizer.as_ref().unwrap()).unwrap();
         let mut objective = imported::objective(compiled, &keras.model).unwrap().unwrap();
         objective.heads.iter_mut().for_each(|head| head.sample_weights = self.weighted);
         let job = Job {
-            optimizer,
+            optimizer: descent.optimizer,
+            settings: descent.settings,
             objective,
             micro_batches,
             ..Job::new(keras.model.clone(), self.batch).on_threads(2)

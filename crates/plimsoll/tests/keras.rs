@@ -63,10 +63,16 @@ impl Samples for OneBatch {
 
 /// A trainer that starts where the file does, with what it was compiled with.
 fn trainer(keras: &Keras, micro_batches: usize) -> Trainer {
-    let (optimizer, learning_rate) = imported::optimizer(keras.compiled.optimizer.as_ref().unwrap()).unwrap();
+    let (descent, learning_rate) = imported::optimizer(keras.compiled.optimizer.as_ref().unwrap()).unwrap();
+    let (optimizer, settings) = (descent.optimizer, descent.settings);
     let objective = imported::objective(&keras.compiled, &keras.model).unwrap().unwrap();
-    let job =
-        Job { optimizer, objective, micro_batches, ..Job::new(keras.model.clone(), BATCH).on_threads(2) };
+    let job = Job {
+        optimizer,
+        settings,
+        objective,
+        micro_batches,
+        ..Job::new(keras.model.clone(), BATCH).on_threads(2)
+    };
     let prepared = job.prepare().unwrap();
     let device = Device::host(prepared.peak());
     let run = Run { steps: 4, learning_rate, seed: 7, poison: true };

@@ -4,11 +4,12 @@
 //! `Mul` take two after the gradient has gone, and `AssignSub` copies a variable that the backward pass has still to
 //! read.
 
+mod others;
+
 use crate::lowering::{Call, Lowering};
 use crate::program::{Assignment, KernelId, Owner, Start, TensorId};
-use plimsoll_graph::{Role, ValueId};
-use plimsoll_train::Optimizer;
-use plimsoll_train::Precision;
+use plimsoll_graph::{Role, Shape, ValueId};
+use plimsoll_train::{Descent, Optimizer, Precision, slot};
 
 /// The largest constant that Grappler makes of a computation.
 pub const LARGEST_CONSTANT: u64 = 10 << 20;
@@ -25,8 +26,7 @@ pub fn update(at: &mut Lowering<'_>) {
     let mut updates = Vec::new();
     for (&parameter, &gradient) in parameters.iter().zip(&gradients) {
         at.layer = at.graph.value(parameter).layer;
-        let slots: Vec<TensorId> =
-            at.setup.optimizer.slots().iter().map(|slot| add_slot(at, parameter, slot)).collect();
+        let slots = add_slots(at, parameter);
         let Some(gradient) = gradient else { continue };
         let gradient = checked.map_or(gradient, |checked| unscaled(at, gradient, checked));
         match at.setup.accumulate {
@@ -91,10 +91,22 @@ fn is_variable(at: &Lowering<'_>, id: ValueId) -> bool {
     at.program.tensor(at.tensor(id)).owner.is_variable()
 }
 
-fn add_slot(at: &mut Lowering<'_>, parameter: ValueId, slot: &str) -> TensorId {
-    let name = format!("{}/{}", at.setup.optimizer.slot_name(slot), at.graph.value(parameter).name);
-    let bytes = at.elements(parameter) * 4;
-    at.owned(Owner::Variable(Start::Filled), Role::OptimizerState, at.layer, &name, bytes)
+/// The slots of a parameter. Nadam's product is one number for all, which is no matter.
+fn add_slots(at: &mut Lowering<'_>, parameter: ValueId) -> Vec<TensorId> {
+    let value = at.graph.value(parameter);
+    let (optimizer, shape) = (at.setup.optimizer, value.tensor.shape.clone());
+    let follow = optimizer.follow(&shape, Descent::from(optimizer).left_to_adam(&value.name));
+    let shapes = follow.rule.slots(&shape).unwrap_or_default();
+    let named = follow.slots.iter().copied().zip(shapes).collect::<Vec<_>>();
+    let moves = matches!(optimizer, Optimizer::Muon(_)) && named.is_empty();
+    let name = value.name.clone();
+    let mut add = |slot: &str, shape: &Shape| {
+        let name = format!("{}/{name}", optimizer.slot_name(slot));
+        let bytes = shape.elements() as u64 * 4;
+        at.owned(Owner::Variable(Start::Filled), Role::OptimizerState, at.layer, &name, bytes)
+    };
+    let motion = moves.then(|| add(slot::MOTION, &shape));
+    named.iter().map(|(slot, shape)| add(slot, shape)).chain(motion).collect()
 }
 
 /// One variable's update. What reads a variable after its assignment waits for that kernel instead of a tensor.
@@ -118,6 +130,9 @@ fn step(at: &mut Lowering<'_>, variable: TensorId, gradient: TensorId, slots: &[
             let step = at.reuse("Sub", &[ahead, scaled], bytes);
             at.assign("AssignAddVariableOp", &[step], &[], Assignment::Change(variable));
         }
+        Optimizer::RmsProp { momentum, centered, .. } if momentum > 0.0 || centered => {
+            others::step(at, variable, gradient, slots);
+        }
         Optimizer::RmsProp { .. } => {
             let square = at.fresh("Square", &[gradient], bytes);
             let share = at.reuse("Mul", &[square], bytes);
@@ -132,6 +147,16 @@ fn step(at: &mut Lowering<'_>, variable: TensorId, gradient: TensorId, slots: &[
             at.assign("AssignSubVariableOp", &[step], &[], Assignment::Change(variable));
         }
         Optimizer::Adam { .. } => adam(at, variable, gradient, slots, &[]),
+        Optimizer::Nadam { .. }
+        | Optimizer::Adamax { .. }
+        | Optimizer::Adagrad { .. }
+        | Optimizer::Adadelta { .. }
+        | Optimizer::Ftrl { .. }
+        | Optimizer::Lion { .. }
+        | Optimizer::Adafactor { .. }
+        | Optimizer::Lamb { .. }
+        | Optimizer::Muon(_)
+        | Optimizer::ScheduleFree { .. } => others::step(at, variable, gradient, slots),
         Optimizer::AdamW { .. } => {
             let decay = early(at, bytes);
             at.assign("AssignSubVariableOp", &[decay], &[], Assignment::Change(variable));

@@ -12,7 +12,7 @@ use crate::recipe::{Needs, RecipeFile};
 use crate::setup::{Device, Mode};
 use plimsoll_graph::ElementType;
 use plimsoll_model::{InputSpec, Model};
-use plimsoll_train::{Loss, Optimizer, Precision};
+use plimsoll_train::{Loss, Muon, Optimizer, Precision};
 
 /// What cannot be said in Python.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -166,27 +166,95 @@ fn optimizer_class(optimizer: Optimizer) -> &'static str {
         Optimizer::RmsProp { .. } => "RMSprop",
         Optimizer::Adam { .. } => "Adam",
         Optimizer::AdamW { .. } => "AdamW",
+        Optimizer::Nadam { .. } => "Nadam",
+        Optimizer::Adamax { .. } => "Adamax",
+        Optimizer::Adagrad { .. } => "Adagrad",
+        Optimizer::Adadelta { .. } => "Adadelta",
+        Optimizer::Ftrl { .. } => "Ftrl",
+        Optimizer::Lion { .. } => "Lion",
+        Optimizer::Adafactor { .. } => "Adafactor",
+        Optimizer::Lamb { .. } => "Lamb",
+        Optimizer::Muon(_) => "Muon",
+        Optimizer::ScheduleFree { .. } => "ScheduleFreeAdamW",
     }
 }
 
 fn optimizer_arguments(optimizer: Optimizer) -> Vec<String> {
     let rate = format!("learning_rate={}", optimizer.default_learning_rate());
+    let numbers = |all: &[(&str, f64)]| -> Vec<String> {
+        all.iter().map(|(name, number)| format!("{name}={number:?}")).collect()
+    };
+    let on = |name: &str, flag: bool| flag.then(|| format!("{name}=True"));
+    let moments = |beta1: f64, beta2: f64, epsilon: f64| {
+        vec![format!("beta_1={beta1}"), format!("beta_2={beta2}"), format!("epsilon={epsilon:e}")]
+    };
     let more = match optimizer {
         Optimizer::Sgd => vec![],
         Optimizer::Momentum { momentum } => vec![format!("momentum={momentum}")],
         Optimizer::Nesterov { momentum } => vec![format!("momentum={momentum}"), "nesterov=True".to_string()],
-        Optimizer::RmsProp { rho, epsilon } => vec![format!("rho={rho}"), format!("epsilon={epsilon:e}")],
-        Optimizer::Adam { beta1, beta2, epsilon } => {
-            vec![format!("beta_1={beta1}"), format!("beta_2={beta2}"), format!("epsilon={epsilon:e}")]
+        Optimizer::RmsProp { rho, epsilon, momentum, centered } => {
+            let motion = (momentum > 0.0).then(|| format!("momentum={momentum}"));
+            let own = vec![format!("rho={rho}"), format!("epsilon={epsilon:e}")];
+            own.into_iter().chain(motion).chain(on("centered", centered)).collect()
         }
-        Optimizer::AdamW { beta1, beta2, epsilon, weight_decay } => vec![
-            format!("weight_decay={weight_decay}"),
-            format!("beta_1={beta1}"),
-            format!("beta_2={beta2}"),
-            format!("epsilon={epsilon:e}"),
-        ],
+        Optimizer::Adam { beta1, beta2, epsilon, amsgrad } => {
+            moments(beta1, beta2, epsilon).into_iter().chain(on("amsgrad", amsgrad)).collect()
+        }
+        Optimizer::AdamW { beta1, beta2, epsilon, amsgrad, weight_decay } => {
+            let decay = vec![format!("weight_decay={weight_decay}")];
+            decay.into_iter().chain(moments(beta1, beta2, epsilon)).chain(on("amsgrad", amsgrad)).collect()
+        }
+        Optimizer::Nadam { beta1, beta2, epsilon }
+        | Optimizer::Adamax { beta1, beta2, epsilon }
+        | Optimizer::Lamb { beta1, beta2, epsilon } => moments(beta1, beta2, epsilon),
+        Optimizer::Adagrad { initial, epsilon } => {
+            numbers(&[("initial_accumulator_value", initial), ("epsilon", epsilon)])
+        }
+        Optimizer::Adadelta { rho, epsilon } => numbers(&[("rho", rho), ("epsilon", epsilon)]),
+        Optimizer::Ftrl { power, initial, l1, l2, shrinkage, beta } => numbers(&[
+            ("learning_rate_power", power),
+            ("initial_accumulator_value", initial),
+            ("l1_regularization_strength", l1),
+            ("l2_regularization_strength", l2),
+            ("l2_shrinkage_regularization_strength", shrinkage),
+            ("beta", beta),
+        ]),
+        Optimizer::Lion { beta1, beta2 } => numbers(&[("beta_1", beta1), ("beta_2", beta2)]),
+        Optimizer::Adafactor { decay, epsilon1, epsilon2, threshold } => numbers(&[
+            ("beta_2_decay", decay),
+            ("epsilon_1", epsilon1),
+            ("epsilon_2", epsilon2),
+            ("clip_threshold", threshold),
+        ]),
+        Optimizer::Muon(muon) => muon_arguments(muon),
+        Optimizer::ScheduleFree { beta1, beta2, epsilon, warmup } => {
+            let rise = vec![format!("warmup_steps={warmup}")];
+            moments(beta1, beta2, epsilon).into_iter().chain(rise).collect()
+        }
     };
     std::iter::once(rate).chain(more).collect()
+}
+
+fn muon_arguments(muon: Muon) -> Vec<String> {
+    let flag = |flag: bool| if flag { "True" } else { "False" };
+    let [a, b, c] = muon.polynomial;
+    let [beta1, beta2, epsilon] = muon.adam;
+    vec![
+        format!("adam_beta_1={beta1:?}"),
+        format!("adam_beta_2={beta2:?}"),
+        format!("epsilon={epsilon:?}"),
+        format!("adam_weight_decay={:?}", muon.adam_weight_decay),
+        format!("weight_decay={:?}", muon.weight_decay),
+        format!("exclude_embeddings={}", flag(muon.exclude_embeddings)),
+        format!("muon_a={a:?}"),
+        format!("muon_b={b:?}"),
+        format!("muon_c={c:?}"),
+        format!("adam_lr_ratio={:?}", muon.adam_rate),
+        format!("momentum={:?}", muon.momentum),
+        format!("ns_steps={}", muon.iterations),
+        format!("nesterov={}", flag(muon.nesterov)),
+        format!("rms_rate={}", muon.rms_rate.map_or("None".to_string(), |rate| format!("{rate:?}"))),
+    ]
 }
 
 fn loss(loss: Loss) -> String {

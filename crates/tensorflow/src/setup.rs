@@ -25,7 +25,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             loss: Loss::SparseCategoricalCrossEntropy { from_logits: false },
-            optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7 },
+            optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7, amsgrad: false },
             mode: Mode::Graph,
             precision: Precision::Float32,
             accumulate: 1,

@@ -7,10 +7,11 @@
 //!
 //! No op of its own is needed: gradient descent with the learning rate `-weight` is an accumulation.
 
-use crate::training::differentiated;
-use crate::{Gate, Objective, TrainError, TrainingGraph};
-use plimsoll_graph::op::Update;
-use plimsoll_graph::{Graph, Init, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
+use crate::training::{Differentiated, Share, differentiated};
+use crate::update::{Rows, SlotNames, Trained, add_updates, scale};
+use crate::{Descent, Gate, Objective, TrainError, TrainingGraph};
+use plimsoll_graph::op::{Binary, Rule, Unary};
+use plimsoll_graph::{Graph, Init, Phase, Role, Site, Source, TensorType, ValueId};
 
 /// A graph that updates all parameters from accumulated gradients.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,43 +28,62 @@ pub struct ApplyingGraph {
 
 /// Adds a loss, gradients and their accumulation to a forward graph. The caller writes *minus* the weight of the part
 /// to `learning_rate`, and zeros to the accumulators before the first part. Moving averages are updated by every part.
-pub fn accumulating_graph(forward: Graph, objective: &Objective) -> Result<TrainingGraph, TrainError> {
-    let (mut training, gradients) = differentiated(forward, objective)?;
+pub fn accumulating_graph(
+    forward: Graph,
+    objective: &Objective,
+    descent: &Descent,
+) -> Result<TrainingGraph, TrainError> {
+    let Differentiated { mut training, trained, .. } =
+        differentiated(forward, objective, descent, Share::Part)?;
     let (weight, step) = (training.learning_rate, training.step);
-    let prefix = prefix(&training.graph);
-    for (parameter, gradient) in gradients {
-        let graph = &mut training.graph;
-        let layer = graph.value(parameter).layer;
-        let accumulator = add_accumulator(graph, parameter, &prefix)?;
-        let site = Site { layer, phase: Phase::Update };
-        graph.add_op(Update::Sgd.into(), &[accumulator, gradient, weight, step], site)?;
+    let prefixes = Prefixes::of(&training.graph);
+    let graph = &mut training.graph;
+    for Trained { parameter, gradient, rows, .. } in trained {
+        let site = Site { layer: graph.value(parameter).layer, phase: Phase::Update };
+        let add_up = |graph: &mut Graph, what: &str, part: ValueId| {
+            let sum = add_accumulator(graph, parameter, what)?;
+            graph.add_op(Rule::Sgd.into(), &[sum, part, weight, step], site).map_err(TrainError::from)
+        };
+        add_up(graph, &prefixes.gradients, gradient)?;
+        if let Some(squares) = rows.squares {
+            // The weight of a part counts twice in its squares.
+            let weight = graph.add_single(Unary::Negate.into(), &[weight], site)?;
+            let squares = graph.add_single(Binary::Multiply.into(), &[squares, weight], site)?;
+            add_up(graph, &prefixes.squares, squares)?;
+        }
+        if let Some(absolutes) = rows.absolutes {
+            add_up(graph, &prefixes.absolutes, absolutes)?;
+        }
     }
     Ok(training)
 }
 
 /// The updates of a training graph, applied to accumulated gradients.
-pub fn applying_graph(training: &TrainingGraph) -> Result<ApplyingGraph, TrainError> {
+pub fn applying_graph(training: &TrainingGraph, descent: &Descent) -> Result<ApplyingGraph, TrainError> {
     let mut graph = Graph::new(training.graph.name());
-    let prefix = prefix(&training.graph);
+    let prefixes = Prefixes::of(&training.graph);
     let step = graph.add_input("step", TensorType::i32([]))?;
     let learning_rate = graph.add_input("learning_rate", TensorType::f32([]))?;
-    for op in training.graph.ops() {
-        let OpKind::Update(rule) = &op.kind else { continue };
-        let layer = op.layer.map(|layer| graph.add_layer(training.graph.layer_name(layer)));
-        let mut copy = |id: ValueId| {
-            let value = training.graph.value(id);
-            let Source::Persistent(init) = value.source else {
-                unreachable!("updates replace what persists")
-            };
-            graph.add_persistent(value.name.clone(), value.tensor.clone(), value.role, init, layer)
+    let mut trained = Vec::with_capacity(training.sums.len());
+    for sums in &training.sums {
+        let value = training.graph.value(sums.parameter);
+        let layer = value.layer.map(|layer| graph.add_layer(training.graph.layer_name(layer)));
+        let Source::Persistent(init) = value.source else { unreachable!("updates replace what persists") };
+        let parameter =
+            graph.add_persistent(value.name.clone(), value.tensor.clone(), value.role, init, layer)?;
+        let mut sum = |wanted: bool, prefix: &str| match wanted {
+            true => add_accumulator(&mut graph, parameter, prefix).map(Some),
+            false => Ok(None),
         };
-        let parameter = copy(op.inputs[0])?;
-        let slots =
-            op.inputs[4..rule.gate()].iter().map(|&slot| copy(slot)).collect::<Result<Vec<_>, _>>()?;
-        let gradient = add_accumulator(&mut graph, parameter, &prefix)?;
-        let inputs = [vec![parameter, gradient, learning_rate, step], slots].concat();
-        graph.add_op(op.kind.clone(), &inputs, Site { layer, phase: Phase::Update })?;
+        let gradient = sum(true, &prefixes.gradients)?.expect("it is wanted");
+        let squares = sum(sums.squares, &prefixes.squares)?;
+        let absolutes = sum(sums.absolutes, &prefixes.absolutes)?;
+        let rows = Rows { squares, absolutes };
+        trained.push(Trained { parameter, gradient, rows, clipped: sums.clipped });
     }
+    let names = SlotNames::of_model(&training.graph, descent);
+    let scale = scale(&mut graph, descent, &names)?;
+    add_updates(&mut graph, descent, trained, [learning_rate, step], scale, &names)?;
     Ok(ApplyingGraph { graph, step, learning_rate, gate: None })
 }
 
@@ -73,8 +93,20 @@ pub fn accumulators(graph: &Graph) -> impl Iterator<Item = ValueId> + '_ {
 }
 
 /// What the names of accumulators begin with; the same for all graphs of one model.
-fn prefix(graph: &Graph) -> String {
-    graph.free_prefix("accumulated")
+struct Prefixes {
+    gradients: String,
+    squares: String,
+    absolutes: String,
+}
+
+impl Prefixes {
+    fn of(graph: &Graph) -> Self {
+        Self {
+            gradients: graph.free_prefix("accumulated"),
+            squares: graph.free_prefix("accumulated_squares"),
+            absolutes: graph.free_prefix("accumulated_absolutes"),
+        }
+    }
 }
 
 fn add_accumulator(graph: &mut Graph, parameter: ValueId, prefix: &str) -> Result<ValueId, TrainError> {
@@ -90,7 +122,7 @@ mod tests {
     use super::*;
     use crate::{Loss, Optimizer, training_graph};
     use plimsoll_graph::op::{BiasAdd, MatMul};
-    use plimsoll_graph::verify;
+    use plimsoll_graph::{OpKind, verify};
 
     fn forward(batch: usize) -> Graph {
         let mut graph = Graph::new("two parameters");
@@ -112,13 +144,17 @@ mod tests {
     fn both_graphs_verify_and_name_the_same_values() {
         for optimizer in Optimizer::DEFAULTS {
             let whole = training_graph(forward(8), &Loss::MeanSquaredError.into(), optimizer).unwrap();
-            let part = accumulating_graph(forward(3), &Loss::MeanSquaredError.into()).unwrap();
-            let apply = applying_graph(&whole).unwrap();
+            let descent = optimizer.into();
+            let part = accumulating_graph(forward(3), &Loss::MeanSquaredError.into(), &descent).unwrap();
+            let apply = applying_graph(&whole, &descent).unwrap();
             verify(&part.graph).unwrap();
             verify(&apply.graph).unwrap();
-            let updates =
-                |graph: &Graph| graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_))).count();
-            assert_eq!([&whole.graph, &part.graph, &apply.graph].map(updates), [2; 3]);
+            let updates = |graph: &Graph, role: Role| {
+                let updates = graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_)));
+                updates.filter(|op| graph.value(op.inputs[0]).role == role).count()
+            };
+            assert_eq!([&whole.graph, &apply.graph].map(|graph| updates(graph, Role::Parameter)), [2; 2]);
+            assert_eq!(updates(&part.graph, Role::Accumulator), 2);
             let names = |graph: &Graph| {
                 let named = accumulators(graph).map(|id| graph.value(id).name.clone());
                 named.collect::<Vec<_>>()

@@ -6,8 +6,8 @@
 use crate::head::{Purpose, add_losses};
 use crate::predicted::take_outputs;
 use crate::training::{add_scalars, sample_inputs};
-use crate::{HeadValues, Objective, TrainError};
-use plimsoll_graph::{Graph, ValueId};
+use crate::{Descent, HeadValues, Objective, SlotNames, TrainError, TrainingGraph, slot};
+use plimsoll_graph::{Graph, Role, ValueId};
 
 /// A graph that judges a model, and the values a loop deals with.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,21 @@ pub struct EvaluationGraph {
     pub heads: Vec<HeadValues>,
     /// The total loss.
     pub loss: ValueId,
+}
+
+/// Lets the averages of parameters stand for them in a forward graph, where an optimizer keeps some: what is trained is
+/// judged by them, as Keras does after its last epoch.
+pub fn averaged(forward: &mut Graph, training: &TrainingGraph, descent: &Descent) {
+    if descent.settings.average.is_none() {
+        return;
+    }
+    let names = SlotNames::of_model(&training.graph, descent);
+    for sums in &training.sums {
+        let name = &training.graph.value(sums.parameter).name;
+        if let Some(parameter) = forward.find(name) {
+            forward.replace_persistent(parameter, names.of(slot::AVERAGE, name), Role::OptimizerState);
+        }
+    }
 }
 
 /// Adds losses to a forward graph.

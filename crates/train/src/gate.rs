@@ -7,7 +7,8 @@
 //! Without a gate an update runs as soon as its gradient is there. With one all of them wait for the last gradient, and
 //! all gradients live until then: that is the price, and why a gate is asked for.
 
-use crate::{ApplyingGraph, TrainError, TrainingGraph, accumulators};
+use crate::update::{SlotNames, add_scale_update};
+use crate::{ApplyingGraph, Descent, TrainError, TrainingGraph, accumulators};
 use plimsoll_graph::op::AllFinite;
 use plimsoll_graph::{Graph, Op, OpKind, Phase, Role, ShapeError, Site, TensorType, ValueId};
 
@@ -21,32 +22,54 @@ pub struct Gate {
     pub updates: Option<ValueId>,
 }
 
+/// What a gate looks at and holds back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gated {
+    /// Loss and gradients are looked at, and nothing changes.
+    Everything,
+    /// Only gradients are looked at, and only updates held back: what Keras does where the scale of the loss changes by
+    /// itself.
+    Updates,
+}
+
 /// The same training graph, whose updates happen only if the loss and all gradients are finite.
-pub fn gated(training: &TrainingGraph) -> Result<TrainingGraph, TrainError> {
+pub fn gated(training: &TrainingGraph, descent: &Descent, what: Gated) -> Result<TrainingGraph, TrainError> {
     let graph = &training.graph;
     let gradients =
         graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_))).map(|op| op.inputs[1]);
-    let judged: Vec<ValueId> = [training.loss].into_iter().chain(gradients).collect();
-    let mut rebuilt = Rebuilt::of(graph);
-    if graph.ops().iter().any(|op| updates_parameter(graph, op)) {
+    let loss = Some(training.loss).filter(|_| what == Gated::Everything);
+    let judged: Vec<ValueId> = loss.into_iter().chain(gradients).collect();
+    let mut rebuilt = Rebuilt::of(graph, what);
+    let updates = graph.ops().iter().any(|op| updates_parameter(graph, op));
+    if updates {
         rebuilt.count_updates()?;
     }
     rebuilt.close(&judged)?;
     let gate = Gate { finite: rebuilt.finite(), updates: rebuilt.updates };
-    Ok(TrainingGraph { gate: Some(gate), ..training.rewritten(rebuilt.graph, &rebuilt.values) })
+    let mut gated = TrainingGraph { gate: Some(gate), ..training.rewritten(rebuilt.graph, &rebuilt.values) };
+    if updates {
+        let (scalars, names) =
+            ([gated.learning_rate, gated.step], SlotNames::of_model(&gated.graph, descent));
+        add_scale_update(&mut gated.graph, descent, gate.finite, scalars, &names)?;
+    }
+    Ok(gated)
 }
 
-/// The same updates, which happen only if everything that was added up is finite. Its `step` counts updates.
-pub fn gated_updates(applying: &ApplyingGraph) -> Result<ApplyingGraph, TrainError> {
+/// The same updates, which happen only if everything that was added up is finite. Its `step` counts updates. The names
+/// of slots are those of the training graph.
+pub fn gated_updates(
+    applying: &ApplyingGraph,
+    training: &TrainingGraph,
+    descent: &Descent,
+) -> Result<ApplyingGraph, TrainError> {
     let judged: Vec<ValueId> = accumulators(&applying.graph).collect();
-    let mut rebuilt = Rebuilt::of(&applying.graph);
+    let mut rebuilt = Rebuilt::of(&applying.graph, Gated::Everything);
     rebuilt.close(&judged)?;
-    Ok(ApplyingGraph {
-        step: rebuilt.now(applying.step),
-        learning_rate: rebuilt.now(applying.learning_rate),
-        gate: Some(Gate { finite: rebuilt.finite(), updates: None }),
-        graph: rebuilt.graph,
-    })
+    let (step, learning_rate) = (rebuilt.now(applying.step), rebuilt.now(applying.learning_rate));
+    let (finite, mut graph) = (rebuilt.finite(), rebuilt.graph);
+    let names = SlotNames::of_model(&training.graph, descent);
+    add_scale_update(&mut graph, descent, finite, [learning_rate, step], &names)?;
+    Ok(ApplyingGraph { step, learning_rate, gate: Some(Gate { finite, updates: None }), graph })
 }
 
 fn updates_parameter(graph: &Graph, op: &Op) -> bool {
@@ -64,12 +87,13 @@ struct Rebuilt<'a> {
     /// For each value of the other graph, what stands for it.
     values: Vec<Option<ValueId>>,
     updates: Option<ValueId>,
+    what: Gated,
 }
 
 impl<'a> Rebuilt<'a> {
-    fn of(from: &'a Graph) -> Self {
+    fn of(from: &'a Graph, what: Gated) -> Self {
         let (graph, values) = from.without_ops();
-        Self { from, graph, values, updates: None }
+        Self { from, graph, values, updates: None, what }
     }
 
     fn now(&self, value: ValueId) -> ValueId {
@@ -114,7 +138,8 @@ impl<'a> Rebuilt<'a> {
 
     fn gated_inputs(&self, op: &Op, finite: ValueId) -> Vec<ValueId> {
         let mut inputs: Vec<ValueId> = op.inputs.iter().map(|&input| self.now(input)).collect();
-        if accumulates(self.from, op) {
+        let held_back = matches!(op.kind, OpKind::Update(_)) || self.what == Gated::Everything;
+        if accumulates(self.from, op) || !held_back {
             return inputs;
         }
         if let (OpKind::Update(_), Some(updates)) = (&op.kind, self.updates) {
@@ -174,11 +199,11 @@ mod tests {
         for optimizer in Optimizer::DEFAULTS {
             let plain = training_graph(forward(4), &Loss::MeanSquaredError.into(), optimizer).unwrap();
             assert!(plain.gate.is_none() && gates(&plain.graph).iter().all(|gated| !gated));
-            let training = gated(&plain).unwrap();
+            let training = gated(&plain, &optimizer.into(), Gated::Everything).unwrap();
             verify(&training.graph).unwrap();
             let gate = training.gate.unwrap();
             let updates = training.graph.ops().iter().filter(|op| !op.kind.updates().is_empty());
-            assert!(updates.clone().count() == 4 && updates.clone().all(|op| op.gate() == Some(gate.finite)));
+            assert!(updates.clone().count() >= 4 && updates.clone().all(|op| op.gate() == Some(gate.finite)));
             // Optimizers count updates, dropout counts steps.
             let reads =
                 |value: ValueId| training.graph.ops().iter().filter(move |op| op.inputs.contains(&value));
@@ -191,15 +216,17 @@ mod tests {
     #[test]
     fn parts_gate_what_they_remember_and_the_sums_gate_what_is_learned() {
         let adam = Optimizer::parse("adam").unwrap();
-        let whole =
-            gated(&training_graph(forward(4), &Loss::MeanSquaredError.into(), adam).unwrap()).unwrap();
-        let part = gated(&accumulating_graph(forward(2), &Loss::MeanSquaredError.into()).unwrap()).unwrap();
+        let descent = adam.into();
+        let plain = training_graph(forward(4), &Loss::MeanSquaredError.into(), adam).unwrap();
+        let whole = gated(&plain, &descent, Gated::Everything).unwrap();
+        let part = accumulating_graph(forward(2), &Loss::MeanSquaredError.into(), &descent).unwrap();
+        let part = gated(&part, &descent, Gated::Everything).unwrap();
         verify(&part.graph).unwrap();
         assert_eq!(part.gate.unwrap().updates, None);
         for op in part.graph.ops().iter().filter(|op| !op.kind.updates().is_empty()) {
             assert_eq!(op.gate().is_some(), matches!(op.kind, OpKind::MovingAverage(_)));
         }
-        let apply = gated_updates(&applying_graph(&whole).unwrap()).unwrap();
+        let apply = gated_updates(&applying_graph(&whole, &descent).unwrap(), &whole, &descent).unwrap();
         verify(&apply.graph).unwrap();
         assert_eq!(gates(&apply.graph), [true; 3]);
         let judge = apply.graph.ops().iter().find(|op| matches!(op.kind, OpKind::AllFinite(_))).unwrap();

@@ -6,6 +6,7 @@
 
 mod accumulation;
 mod composed;
+mod descent;
 mod evaluation;
 mod gate;
 mod gradient;
@@ -16,20 +17,25 @@ mod objective;
 mod optimizer;
 mod precision;
 mod predicted;
+mod schedule;
 mod training;
+mod update;
 
 pub use accumulation::{ApplyingGraph, accumulating_graph, accumulators, applying_graph};
 pub use composed::Composed;
-pub use evaluation::{EvaluationGraph, evaluation_graph};
-pub use gate::{Gate, gated, gated_updates};
+pub use descent::{Clip, Descent, LossScale, Settings, slot};
+pub use evaluation::{EvaluationGraph, averaged, evaluation_graph};
+pub use gate::{Gate, Gated, gated, gated_updates};
 pub use gradient::differentiate;
 pub use head::HeadValues;
 pub use lever::{Allowed, Change, Lever};
 pub use loss::Loss;
 pub use objective::{Head, Objective};
-pub use optimizer::Optimizer;
+pub use optimizer::{Follow, Muon, Optimizer};
 pub use precision::Precision;
+pub use schedule::Schedule;
 pub use training::{TrainingGraph, training_graph};
+pub use update::SlotNames;
 
 use plimsoll_graph::{Shape, ShapeError};
 

@@ -6,8 +6,9 @@
 
 use crate::head::{Purpose, add_losses};
 use crate::predicted::take_outputs;
-use crate::{Gate, HeadValues, Objective, Optimizer, TrainError, differentiate};
-use plimsoll_graph::{Graph, Init, Phase, Role, Shape, Site, TensorType, ValueId};
+use crate::update::{OfRows, SlotNames, Trained, add_updates, find_rows, row_limit, scaled_loss};
+use crate::{Descent, Gate, HeadValues, Objective, TrainError, differentiate};
+use plimsoll_graph::{Graph, Role, Shape, TensorType, ValueId};
 
 /// A graph that trains, and the values a training loop deals with.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,27 @@ pub struct TrainingGraph {
     pub gate: Option<Gate>,
     /// Parameters that the loss does not depend on; they stay as they are.
     pub idle: Vec<ValueId>,
+    /// The others, in their order.
+    pub(crate) sums: Vec<Sums>,
+}
+
+/// A parameter that is trained, and which sums over the rows of its gradient are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) parameter: ValueId,
+    pub(crate) squares: bool,
+    pub(crate) absolutes: bool,
+    /// Whether its elements were clipped before they were added up.
+    pub(crate) clipped: bool,
+}
+
+/// How much of a batch a graph is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// All of it.
+    Whole,
+    /// A part, whose weight the caller writes to `learning_rate`, with a minus.
+    Part,
 }
 
 impl TrainingGraph {
@@ -46,6 +68,7 @@ impl TrainingGraph {
             loss: now(self.loss),
             gate: self.gate.map(|gate| Gate { finite: now(gate.finite), updates: gate.updates.map(now) }),
             idle: self.idle.iter().filter_map(|id| values[id.index()]).collect(),
+            sums: self.sums.iter().map(|sums| Sums { parameter: now(sums.parameter), ..*sums }).collect(),
         }
     }
 }
@@ -54,24 +77,32 @@ impl TrainingGraph {
 pub fn training_graph(
     forward: Graph,
     objective: &Objective,
-    optimizer: Optimizer,
+    descent: impl Into<Descent>,
 ) -> Result<TrainingGraph, TrainError> {
-    let (mut training, gradients) = differentiated(forward, objective)?;
-    let (learning_rate, step) = (training.learning_rate, training.step);
-    let names = optimizer.slots().iter().map(|slot| optimizer.slot_name(slot));
-    let prefixes: Vec<String> = names.map(|name| training.graph.free_prefix(&name)).collect();
-    for (parameter, gradient) in gradients {
-        let inputs = [parameter, gradient, learning_rate, step];
-        add_update(&mut training.graph, optimizer, &prefixes, inputs)?;
-    }
+    let descent = descent.into();
+    let Differentiated { mut training, trained, scale } =
+        differentiated(forward, objective, &descent, Share::Whole)?;
+    let scalars = [training.learning_rate, training.step];
+    let names = SlotNames::of_model(&training.graph, &descent);
+    add_updates(&mut training.graph, &descent, trained, scalars, scale, &names)?;
     Ok(training)
 }
 
-/// Adds losses and gradients to a forward graph; gives each parameter that is trained with its gradient.
+/// A training graph without updates.
+pub(crate) struct Differentiated {
+    pub(crate) training: TrainingGraph,
+    pub(crate) trained: Vec<Trained>,
+    /// What the loss was multiplied by.
+    pub(crate) scale: Option<ValueId>,
+}
+
+/// Adds losses and gradients to a forward graph.
 pub(crate) fn differentiated(
     forward: Graph,
     objective: &Objective,
-) -> Result<(TrainingGraph, Vec<(ValueId, ValueId)>), TrainError> {
+    descent: &Descent,
+    share: Share,
+) -> Result<Differentiated, TrainError> {
     let (mut graph, predicted) = take_outputs(forward, objective, Purpose::Training)?;
     let inputs = sample_inputs(&graph)?;
     let parameters: Vec<ValueId> =
@@ -83,18 +114,35 @@ pub(crate) fn differentiated(
     let learning_rate = graph.add_input(graph.free_name("learning_rate"), TensorType::f32([]))?;
     let (heads, loss) = add_losses(&mut graph, &predicted, objective, Purpose::Training)?;
     add_scalars(&mut graph, loss, &heads);
-    let found = differentiate(&mut graph, loss, &parameters)?;
-    let (mut gradients, mut idle) = (Vec::with_capacity(parameters.len()), Vec::new());
+    let names = SlotNames::of_model(&graph, descent);
+    let (scaled, scale) = scaled_loss(&mut graph, descent, loss, &names)?;
+    let found = differentiate(&mut graph, scaled, &parameters)?;
+    let minus_weight = Some(learning_rate).filter(|_| share == Share::Part);
+    let limit = row_limit(&mut graph, descent, scale, minus_weight)?;
+    let (mut trained, mut idle) = (Vec::with_capacity(parameters.len()), Vec::new());
     for (parameter, gradient) in parameters.into_iter().zip(found) {
         match gradient {
-            Some(gradient) => gradients.push((parameter, gradient)),
+            Some(gradient) => {
+                let OfRows { gradient, rows, clipped } =
+                    find_rows(&mut graph, descent, parameter, gradient, limit)?;
+                trained.push(Trained { parameter, gradient, rows, clipped });
+            }
             None => idle.push(parameter),
         }
     }
-    if gradients.is_empty() {
+    if trained.is_empty() {
         return Err(TrainError::NothingLearned);
     }
-    Ok((TrainingGraph { graph, inputs, heads, step, learning_rate, loss, gate: None, idle }, gradients))
+    let sums = trained.iter().map(Sums::of).collect();
+    let training = TrainingGraph { graph, inputs, heads, step, learning_rate, loss, gate: None, idle, sums };
+    Ok(Differentiated { training, trained, scale })
+}
+
+impl Sums {
+    fn of(trained: &Trained) -> Self {
+        let Trained { parameter, rows, clipped, .. } = *trained;
+        Self { parameter, squares: rows.squares.is_some(), absolutes: rows.absolutes.is_some(), clipped }
+    }
 }
 
 /// The inputs of a forward graph that samples are written to: all but the number of the step.
@@ -130,32 +178,12 @@ fn step_input(graph: &mut Graph) -> Result<ValueId, TrainError> {
     }
 }
 
-/// Appends the update of one parameter, with the slots it needs, whose names begin as given.
-fn add_update(
-    graph: &mut Graph,
-    optimizer: Optimizer,
-    prefixes: &[String],
-    inputs: [ValueId; 4],
-) -> Result<(), TrainError> {
-    let parameter = graph.value(inputs[0]).clone();
-    let mut inputs = inputs.to_vec();
-    for prefix in prefixes {
-        let name = format!("{prefix}{}", parameter.name);
-        let tensor = TensorType::f32(parameter.tensor.shape.clone());
-        let zero = Init::Constant(0.0);
-        inputs.push(graph.add_persistent(name, tensor, Role::OptimizerState, zero, parameter.layer)?);
-    }
-    let site = Site { layer: parameter.layer, phase: Phase::Update };
-    graph.add_op(optimizer.update().into(), &inputs, site)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Head, Loss};
+    use crate::{Head, Loss, Optimizer};
     use plimsoll_graph::op::{BiasAdd, Binary, Dropout, Reduce, Reduction, Reshape, Unary};
-    use plimsoll_graph::{OpKind, Source, text, verify};
+    use plimsoll_graph::{Init, OpKind, Phase, Site, Source, text, verify};
 
     /// A dense layer said with the ops of this directory: multiply, then sum over the inputs.
     fn dense(graph: &mut Graph, x: ValueId, name: &str, units: usize) -> ValueId {
@@ -266,13 +294,16 @@ mod tests {
         }
     }
 
+    fn updates_parameter(graph: &Graph, op: &plimsoll_graph::Op) -> bool {
+        matches!(op.kind, OpKind::Update(_)) && graph.value(op.inputs[0]).role == Role::Parameter
+    }
+
     #[test]
     fn every_parameter_is_updated_exactly_once() {
         for optimizer in Optimizer::DEFAULTS {
             let training = training_graph(perceptron(), &LOGITS.into(), optimizer).unwrap();
             let graph = &training.graph;
-            let updates: Vec<_> =
-                graph.ops().iter().filter(|op| matches!(op.kind, OpKind::Update(_))).collect();
+            let updates: Vec<_> = graph.ops().iter().filter(|op| updates_parameter(graph, op)).collect();
             let mut updated: Vec<&str> =
                 updates.iter().map(|op| graph.value(op.inputs[0]).name.as_str()).collect();
             updated.sort_unstable();

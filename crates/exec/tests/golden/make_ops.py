@@ -325,15 +325,16 @@ def distances():
 def update():
     """Three steps of each optimizer on one vector."""
     optimizers, rate = keras.optimizers, 0.05
-    adam = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-7, "weight_decay": 0.0}
-    decay = {**adam, "weight_decay": 0.04}
-    for rule, optimizer in (
-        ("sgd", optimizers.SGD(rate)),
-        ({"momentum": {"momentum": 0.9, "nesterov": False}}, optimizers.SGD(rate, momentum=0.9)),
-        ({"momentum": {"momentum": 0.9, "nesterov": True}}, optimizers.SGD(rate, momentum=0.9, nesterov=True)),
-        ({"rms_prop": {"rho": 0.9, "epsilon": 1e-7}}, optimizers.RMSprop(rate, rho=0.9)),
-        ({"adam": adam}, optimizers.Adam(rate)),
-        ({"adam": decay}, optimizers.AdamW(rate, weight_decay=0.04)),
+    moving = lambda nesterov: {"rule": {"momentum": {"momentum": 0.9, "nesterov": nesterov}}}
+    rms_prop = {"rho": 0.9, "epsilon": 1e-7, "momentum": 0.0, "centered": False}
+    adam = {"rule": {"adam": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-7, "amsgrad": False}}}
+    for update, optimizer in (
+        ({"rule": "sgd"}, optimizers.SGD(rate)),
+        (moving(False), optimizers.SGD(rate, momentum=0.9)),
+        (moving(True), optimizers.SGD(rate, momentum=0.9, nesterov=True)),
+        ({"rule": {"rms_prop": rms_prop}}, optimizers.RMSprop(rate, rho=0.9)),
+        (adam, optimizers.Adam(rate)),
+        ({**adam, "weight_decay": 0.04}, optimizers.AdamW(rate, weight_decay=0.04)),
     ):
         start, gradients = uniform(7, low=-2, high=2), [uniform(7) for _ in range(3)]
         variable = keras.Variable(start)
@@ -343,7 +344,7 @@ def update():
             optimizer.apply([tf.constant(gradient)])
             after.append(tensor(variable.numpy()))
         UPDATES.append({
-            "op": {"update": rule},
+            "op": {"update": update},
             "learning_rate": rate,
             "parameter": tensor(start),
             "gradients": [tensor(gradient) for gradient in gradients],

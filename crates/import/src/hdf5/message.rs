@@ -40,6 +40,7 @@ pub(super) fn datatype(number: Number) -> Message {
         Number::F32 => &[0x11, 0x20, 0x1f, 0, 4, 0, 0, 0, 0, 0, 32, 0, 23, 8, 0, 23, 127, 0, 0, 0],
         // Class 0 of version 1: little-endian, signed; 4 bytes; bits 0 to 31.
         Number::I32 => &[0x10, 0x08, 0, 0, 4, 0, 0, 0, 0, 0, 32, 0],
+        Number::I64 => &[0x10, 0x08, 0, 0, 8, 0, 0, 0, 0, 0, 64, 0],
     };
     message(0x03, &[bytes])
 }

@@ -20,7 +20,7 @@ pub struct Compiled {
 pub struct Setting {
     /// The name in snake case.
     pub name: String,
-    /// All its settings that are not null.
+    /// All its settings that are not null, and those whose null is another thing than their default.
     pub fields: Vec<(String, Value)>,
 }
 
@@ -35,7 +35,15 @@ pub enum ForOutputs<T> {
     Named(Vec<(String, T)>),
 }
 
+/// Settings of Muon that may be switched off by a null.
+const MEANT: [&str; 3] = ["weight_decay", "adam_weight_decay", "rms_rate"];
+
 impl Setting {
+    /// Reads what Keras writes for a loss, an optimizer or a schedule.
+    pub fn of(value: &Value) -> Self {
+        Self::read(value)
+    }
+
     /// A setting by its name.
     pub fn field(&self, name: &str) -> Option<&Value> {
         self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -51,7 +59,8 @@ impl Setting {
             // Several losses for one output, or functions of one's own: no name is known for them.
             return Self { name: shortened(value), fields: Vec::new() };
         };
-        let fields = object.config.iter().filter(|(_, value)| !value.is_null());
+        let kept = |key: &str, value: &Value| !value.is_null() || MEANT.contains(&key);
+        let fields = object.config.iter().filter(|(key, value)| kept(key, value));
         let fields = fields.map(|(key, value)| (key.clone(), value.clone())).collect();
         Self { name: snake_case(object.class), fields }
     }

@@ -177,7 +177,8 @@ fn read_common(fields: &Fields<'_>) -> Result<(), KerasError> {
     }
     for name in names.into_iter().chain(["alpha"]) {
         let key = format!("{name}_constraint");
-        fields.leave_out(&[&key], "is not applied: it would change weights after each step");
+        // They are read with the weights they are about.
+        fields.skip(&[&key]);
     }
     Ok(())
 }

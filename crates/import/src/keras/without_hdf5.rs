@@ -70,6 +70,10 @@ pub(super) mod store {
             match *self {}
         }
 
+        pub(in crate::keras) fn integer(&self, _: &str) -> Option<i32> {
+            match *self {}
+        }
+
         pub(in crate::keras) fn texts(&self, _: &str, _: &str) -> Result<Vec<String>, KerasError> {
             match *self {}
         }
@@ -78,7 +82,7 @@ pub(super) mod store {
 
 /// Stands for `write.rs`.
 pub(super) mod write {
-    use super::super::Keras;
+    use super::super::{Keras, OptimizerVariable};
     use super::{ABSENT, KerasError};
     use plimsoll_state::{Contents, State};
     use std::path::Path;
@@ -96,6 +100,7 @@ pub(super) mod write {
         path: &Path,
         _: &State,
         _: &dyn Contents,
+        _: &[(&str, Vec<OptimizerVariable>)],
     ) -> Result<(), KerasError> {
         check(keras, path)
     }

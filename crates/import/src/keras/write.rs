@@ -1,12 +1,12 @@
 //! Writing a model with other weights, so that Keras opens it.
 //!
-//! The configuration stays as it was read, byte for byte. What the optimizer remembered is left out: it belongs to
-//! other weights, and Keras then starts it afresh.
+//! The configuration stays as it was read, byte for byte. What the optimizer remembers is written as Keras would have;
+//! where the caller gives none, Keras starts it afresh.
 
 use super::document::Kind;
 use super::store::Store;
 use super::weights::is_count;
-use super::{Keras, KerasError, Weight};
+use super::{Keras, KerasError, OptimizerVariable, Weight};
 use crate::hdf5::{self, Attribute, Dataset, Group, Number};
 use plimsoll_graph::ElementType;
 use plimsoll_state::whole_file::{self, Sink};
@@ -51,14 +51,20 @@ pub(super) fn write(
     path: &Path,
     state: &State,
     contents: &dyn Contents,
+    optimizer: &[(&str, Vec<OptimizerVariable>)],
 ) -> Result<(), KerasError> {
     check(keras, path)?;
     let legacy = keras.document.kind == Kind::Legacy;
-    let mut sources = Sources { state, contents, counts: Vec::new() };
+    let mut sources = Sources { state, contents, others: Vec::new() };
     let mut root = Group::default();
     for (weight, legacy_path) in keras.weights.iter().zip(&keras.paths) {
         let place = if legacy { legacy_path } else { &weight.path };
         root.insert(place, sources.weight(weight)?);
+    }
+    for (place, variables) in optimizer {
+        for (position, variable) in variables.iter().enumerate() {
+            root.insert(&format!("{place}/{position}"), sources.variable(variable)?);
+        }
     }
     match legacy {
         true => add_legacy_names(keras, &mut root, &mut sources)?,
@@ -89,11 +95,19 @@ fn fill_archive(keras: &Keras, file: &mut Sink, root: &Group, sources: &Sources<
     Ok(())
 }
 
-/// Where the contents of datasets come from: the tensors of a state, then counts.
+/// Where the contents of datasets come from: the tensors of a state, then others.
 struct Sources<'a> {
     state: &'a State,
     contents: &'a dyn Contents,
-    counts: Vec<i32>,
+    others: Vec<Other>,
+}
+
+/// Contents that are no tensor of a state.
+enum Other {
+    /// A few bytes.
+    Bytes(Vec<u8>),
+    /// The same element so many times.
+    Filled(f32, usize),
 }
 
 impl Sources<'_> {
@@ -113,14 +127,42 @@ impl Sources<'_> {
 
     /// The dataset of a count, with what the file has.
     fn count(&mut self, keras: &Keras, path: &str) -> Dataset {
-        self.counts.push(count(keras, path));
-        let source = self.state.tensors.len() + self.counts.len() - 1;
-        Dataset { number: Number::I32, shape: Vec::new(), source }
+        let bytes = count(keras, path).to_le_bytes().to_vec();
+        self.other(Number::I32, Vec::new(), Other::Bytes(bytes))
+    }
+
+    /// The dataset of a variable of the optimizer.
+    fn variable(&mut self, variable: &OptimizerVariable) -> Result<Dataset, KerasError> {
+        let one = |bytes: &[u8]| Other::Bytes(bytes.to_vec());
+        Ok(match variable {
+            OptimizerVariable::Count(count) => self.other(Number::I64, vec![], one(&count.to_le_bytes())),
+            OptimizerVariable::Number(number) => self.other(Number::F32, vec![], one(&number.to_le_bytes())),
+            OptimizerVariable::Nothing => self.other(Number::I32, vec![], one(&[0; 4])),
+            OptimizerVariable::Filled(shape, element) => {
+                let count = shape.iter().product();
+                self.other(Number::F32, shape.clone(), Other::Filled(*element, count))
+            }
+            OptimizerVariable::Tensor(name) => {
+                let missing = || KerasError::weights(name, "training has no such tensor");
+                let tensors = &self.state.tensors;
+                let source = tensors.iter().position(|tensor| tensor.name == *name).ok_or_else(missing)?;
+                let shape = tensors[source].tensor.shape.extents().to_vec();
+                Dataset { number: Number::F32, shape, source }
+            }
+        })
+    }
+
+    fn other(&mut self, number: Number, shape: Vec<usize>, other: Other) -> Dataset {
+        self.others.push(other);
+        Dataset { number, shape, source: self.state.tensors.len() + self.others.len() - 1 }
     }
 
     fn write(&self, source: usize, file: &mut impl Write) -> io::Result<()> {
-        match source.checked_sub(self.state.tensors.len()) {
-            Some(count) => file.write_all(&self.counts[count].to_le_bytes()),
+        match source.checked_sub(self.state.tensors.len()).map(|other| &self.others[other]) {
+            Some(Other::Bytes(bytes)) => file.write_all(bytes),
+            Some(&Other::Filled(element, count)) => {
+                (0..count).try_for_each(|_| file.write_all(&element.to_le_bytes()))
+            }
             None => each_chunk(self.state, self.contents, source, |_, bytes| file.write_all(bytes))
                 .map_err(io::Error::other),
         }

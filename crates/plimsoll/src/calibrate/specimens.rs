@@ -5,8 +5,8 @@ use plimsoll_graph::op::{
     Broadcast, Concat, Conv2d, Conv2dFilterGradient, CrossEntropy, CrossEntropyGradient, DepthwiseConv2d,
     DepthwiseConv2dFilterGradient, DepthwiseConv2dInputGradient, Dropout, Embedding, EmbeddingGradient, Gru,
     GruGradient, Interpolation, LayerNorm, LayerNormGradient, Lstm, LstmGradient, MatMul, MaxPool2dGradient,
-    Pad, Padding, Pool, Pool2d, Reduce, Reduction, Slice, Sliding, Softmax, SoftmaxGradient, Targets,
-    Transpose, TransposedConv2d, Unary, UnaryGradient, Update, Upsample2d, Upsample2dGradient,
+    Pad, Padding, Pool, Pool2d, Reduce, Reduction, Rule, Slice, Sliding, Softmax, SoftmaxGradient, Targets,
+    Transpose, TransposedConv2d, Unary, UnaryGradient, Upsample2d, Upsample2dGradient,
 };
 use plimsoll_graph::{OpKind, TensorType};
 
@@ -250,12 +250,12 @@ fn movement(all: &mut Vec<Specimen>) {
 }
 
 fn updates(all: &mut Vec<Specimen>) {
-    let adam = Update::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7, weight_decay: 0.0 };
+    let adam = Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7, amsgrad: false };
     let (rate, step) = (f32([]), TensorType::i32([]));
     for elements in [64, 1 << 12, 1 << 16, 1 << 20, 3 << 20] {
         let x = f32([elements]);
         add(all, adam, [&x, &x, &rate, &step, &x, &x]);
-        add(all, Update::Sgd, [&x, &x, &rate, &step]);
-        add(all, Update::Momentum { momentum: 0.9, nesterov: false }, [&x, &x, &rate, &step, &x]);
+        add(all, Rule::Sgd, [&x, &x, &rate, &step]);
+        add(all, Rule::Momentum { momentum: 0.9, nesterov: false }, [&x, &x, &rate, &step, &x]);
     }
 }

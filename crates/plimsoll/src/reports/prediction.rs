@@ -6,6 +6,7 @@ use plimsoll_model::Mode as Lowering;
 use plimsoll_tensorflow::{
     Band, COVERAGE, Device, Mode, Needs, Precision, Prediction, Recipe, Setup, predict,
 };
+use plimsoll_train::{Clip, Settings};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -150,6 +151,9 @@ impl PredictRequest {
     /// The training as it is asked for: a step has the job's batch, and so many steps make an update.
     pub fn recipe(&self, opened: &OpenedJob) -> Result<Recipe, RequestError> {
         let job = &opened.job;
+        if let Some(setting) = unknown_setting(&job.settings) {
+            return Err(RequestError::TensorFlowSetting { setting });
+        }
         let setup = Setup {
             loss: job.only_loss()?,
             optimizer: job.optimizer,
@@ -192,6 +196,22 @@ fn policy_of(opened: &OpenedJob) -> Option<Precision> {
 
 fn policies(opened: &OpenedJob) -> impl Iterator<Item = (String, String)> {
     opened.keras.as_ref().map(|keras| keras.policies()).unwrap_or_default().into_iter()
+}
+
+/// A setting of the optimizer whose memory in TensorFlow nobody has measured, by Keras's name.
+fn unknown_setting(settings: &Settings) -> Option<&'static str> {
+    let Settings { weight_decay, clip, average, loss_scale, accumulate, exclude, .. } = settings;
+    let clip = clip.map(|clip| match clip {
+        Clip::Norm(_) => "clipnorm",
+        Clip::GlobalNorm(_) => "global_clipnorm",
+        Clip::Value(_) => "clipvalue",
+    });
+    let on = |name: &'static str, on: bool| on.then_some(name);
+    clip.or(on("weight_decay", weight_decay.is_some()))
+        .or(on("use_ema", average.is_some()))
+        .or(on("loss scale", loss_scale.is_some()))
+        .or(on("gradient_accumulation_steps", accumulate.is_some()))
+        .or(on("exclude_layers", !exclude.is_empty()))
 }
 
 fn allowed_for(prediction: &Prediction) -> BTreeMap<String, Bytes> {

@@ -121,7 +121,7 @@ mod tests {
     const LOOSE: Choices = Choices {
         batch: 12,
         micro_batches: 1,
-        optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7 },
+        optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-7, amsgrad: false },
         precision: Precision::Float32,
         mixed: Some(Precision::MixedBfloat16),
         threads: 2,
