@@ -53,8 +53,8 @@ pub struct Train {
     /// How many steps to make, instead of whole epochs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
-    /// How far each step goes, in the place of a schedule, too [default: what the model's file was compiled with, or what
-    /// Keras uses for the optimizer]
+    /// How far each step goes, in the place of a schedule, too [default: what the model's file was compiled with, or
+    /// what Keras uses for the optimizer]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     learning_rate: Option<f32>,
     /// Decides the first weights, the order of samples and what dropout drops

@@ -15,7 +15,7 @@ pub struct Descent {
 
 /// What surrounds an optimizer: the settings that all of Keras's have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The share of each parameter, times the learning rate, that is lost in each step.
     #[serde(skip_serializing_if = "Option::is_none")]

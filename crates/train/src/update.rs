@@ -25,8 +25,8 @@ pub(crate) struct Trained {
     pub(crate) clipped: bool,
 }
 
-/// The most that an element of a row of a gradient may count for, where there is a limit: in the units of a scaled loss,
-/// and of a part of a batch, whose weight is minus a value.
+/// The most that an element of a row of a gradient may count for, where there is a limit: in the units of a scaled
+/// loss, and of a part of a batch, whose weight is minus a value.
 pub(crate) fn row_limit(
     graph: &mut Graph,
     descent: &Descent,

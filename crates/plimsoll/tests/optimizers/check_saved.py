@@ -1,7 +1,7 @@
 """Lets Keras go on from files that Plimsoll has saved, and compares with how it went on from its own.
 
-    OPTIMIZER_FOLDER=/tmp/saved cargo nextest run -p plimsoll --test optimizers runs_go_on
-    python check_saved.py /tmp/saved
+    OPTIMIZER_FOLDER=$PWD/saved cargo nextest run -p plimsoll --test optimizers runs_go_on
+    python check_saved.py saved
 """
 
 import json

@@ -158,7 +158,7 @@ impl Editor {
                     _ => all[a] = all[b].clone(),
                 }
             }
-            Value::Object(fields) => {
+            Value::Object(fields) if !fields.is_empty() => {
                 let keys: Vec<String> = fields.keys().cloned().collect();
                 let [a, b] = [self.below(keys.len()), self.below(keys.len())];
                 match self.below(3) {
@@ -178,7 +178,7 @@ impl Editor {
                 *node = if self.below(2) == 0 { json!(format!("{text}1")) } else { json!(other) };
             }
             Value::Bool(flag) => *node = json!(!*flag),
-            Value::Null | Value::Array(_) => *node = self.number(64),
+            Value::Null | Value::Array(_) | Value::Object(_) => *node = self.number(64),
         }
         format!("{path}: {before} became {}", short(node))
     }

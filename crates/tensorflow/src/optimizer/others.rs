@@ -1,5 +1,6 @@
-//! Optimizers whose kernels were read from Keras's source and not compared with a trace: each assignment to a variable is
-//! what is computed for it, in tensors as large as the variable that take each other's place where TensorFlow lets them.
+//! Optimizers whose kernels were read from Keras's source and not compared with a trace: each assignment to a variable
+//! is what is computed for it, in tensors as large as the variable that take each other's place where TensorFlow lets
+//! them.
 
 use super::{after, early};
 use crate::lowering::Lowering;

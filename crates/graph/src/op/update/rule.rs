@@ -135,8 +135,8 @@ pub enum Rule {
     },
     /// `p += g`, and `p = 0` whenever an update is made: gradients that are added up over steps.
     Gather,
-    /// `p` is the scale of a loss, `g` is 1 where all gradients were finite and else 0, and the slot counts updates in a
-    /// row: halved where they were not, doubled after so many.
+    /// `p` is the scale of a loss, `g` is 1 where all gradients were finite and else 0, and the slot counts updates in
+    /// a row: halved where they were not, doubled after so many.
     Scale {
         /// So many updates in a row.
         growth: u32,
