@@ -1,4 +1,4 @@
-"""Writes a small model for every public layer, initializer, activation, loss and optimizer of Keras, for the table in `docs/keras-coverage.md`.
+"""Writes a small model for every public layer, initializer, activation, loss, optimizer, schedule, regularizer and constraint of Keras, for the table in `docs/keras-coverage.md`.
 
     python coverage.py      # writes crates/import/tests/keras/coverage.json.gz
 
@@ -33,6 +33,10 @@ ARGUMENTS = {
     "RandomZoom": "0.2", "RandomHue": "0.2", "RandomColorDegeneration": "0.2", "RandomSharpness": "0.2", "Pipeline": "[L.Rescaling(0.5)]", "RandomSaturation": "0.2", "RandomColorJitter": "0.2", "RandomShear": "0.2, 0.2", "RandomPosterization": "4", "Solarization": "0.2", "AdaptiveAveragePooling1D": "2", "AdaptiveAveragePooling2D": "2",
     "AdaptiveAveragePooling3D": "2", "AdaptiveMaxPooling1D": "2", "AdaptiveMaxPooling2D": "2", "AdaptiveMaxPooling3D": "2", "SpectralNormalization": "L.Dense(3)", "MaxNumBoundingBoxes": "3",
     "AveragePooling1D": "2", "AveragePooling2D": "2", "AveragePooling3D": "2", "MaxPooling1D": "2", "MaxPooling2D": "2", "MaxPooling3D": "2", "GroupNormalization": "2", "HashedCrossing": "3", "UpSampling3D": "2", "ReversibleEmbedding": "7, 3",
+}
+SCHEDULES = {
+    "CosineDecay": "0.1, 10", "CosineDecayRestarts": "0.1, 10", "ExponentialDecay": "0.1, 10, 0.9", "InverseTimeDecay": "0.1, 10, 0.9", "PiecewiseConstantDecay": "[1], [0.1, 0.2]",
+    "PolynomialDecay": "0.1, 10",
 }
 ROW, SEQUENCE, IMAGE, VOLUME = (4,), (6, 4), (6, 6, 4), (4, 6, 6, 4)
 
@@ -100,7 +104,15 @@ def entries():
     for name, value in public(keras.losses, keras.losses.Loss):
         yield "losses", name, lambda: compiled("sgd", value())
     for name, value in public(keras.optimizers, keras.optimizers.Optimizer):
-        yield "optimizers", name, lambda: compiled(value(keras.optimizers.SGD()) if name == "LossScaleOptimizer" else value(), "mse")
+        inner = {"LossScaleOptimizer": lambda: [keras.optimizers.SGD()], "MultiOptimizer": lambda: [keras.optimizers.OptimizerMap(keras.optimizers.SGD())]}.get(name, list)
+        yield "optimizers", name, lambda: compiled(value(*inner()), "mse")
+    schedules = keras.optimizers.schedules
+    for name, value in public(schedules, schedules.LearningRateSchedule):
+        yield "schedules", name, lambda: compiled(keras.optimizers.SGD(eval(f"value({SCHEDULES[name]})", {"value": value})), "mse")
+    for name, value in public(keras.regularizers, keras.regularizers.Regularizer):
+        yield "regularizers", name, lambda: keras.Sequential([L.Input(ROW), L.Dense(4, kernel_regularizer=value())])
+    for name, value in public(keras.constraints, keras.constraints.Constraint):
+        yield "constraints", name, lambda: keras.Sequential([L.Input(ROW), L.Dense(4, kernel_constraint=value())])
 
 
 def main():

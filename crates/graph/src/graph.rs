@@ -36,6 +36,9 @@ pub struct Graph {
     /// What goes with the outputs, by their positions; nothing goes with those beyond its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     beside: Vec<Beside>,
+    /// What a model adds to the loss by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    penalties: Vec<ValueId>,
 }
 
 /// What a model knows about one of its outputs, for the loss that judges it.
@@ -66,6 +69,7 @@ impl Graph {
             ops: CheapList::default(),
             outputs: Vec::new(),
             beside: Vec::new(),
+            penalties: Vec::new(),
         }
     }
 
@@ -298,9 +302,21 @@ impl Graph {
         self.beside.get(position).copied().unwrap_or_default()
     }
 
-    /// Takes away the list of what the caller may read and what goes with it, so that another can be made.
+    /// Adds something to the loss: a scalar, or one number a sample, whose mean counts.
+    pub fn add_penalty(&mut self, value: ValueId) {
+        self.penalties.push(value);
+    }
+
+    /// What is added to the loss.
+    pub fn penalties(&self) -> &[ValueId] {
+        &self.penalties
+    }
+
+    /// Takes away the list of what the caller may read, what goes with it and what is added to the loss, so that
+    /// another can be made.
     pub fn take_outputs(&mut self) -> Vec<ValueId> {
         self.beside.clear();
+        self.penalties.clear();
         std::mem::take(&mut self.outputs)
     }
 

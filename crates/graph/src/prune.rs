@@ -32,6 +32,7 @@ pub fn prune(graph: &Graph, needed: &[ValueId]) -> (Graph, Vec<Option<ValueId>>)
         let Beside { logits, mask } = graph.beside(position);
         new.add_output_beside(now(output), Beside { logits: logits.map(now), mask: mask.map(now) });
     }
+    graph.penalties().iter().for_each(|&penalty| new.add_penalty(now(penalty)));
     (new, values)
 }
 
@@ -40,7 +41,13 @@ fn lives(graph: &Graph, needed: &[ValueId]) -> Vec<bool> {
     let beside = (0..graph.outputs().len()).map(|position| graph.beside(position));
     let beside = beside.flat_map(|beside| [beside.logits, beside.mask]).flatten();
     let mut wanted = vec![false; graph.values().len()];
-    needed.iter().chain(graph.outputs()).copied().chain(beside).for_each(|id| wanted[id.index()] = true);
+    needed
+        .iter()
+        .chain(graph.outputs())
+        .chain(graph.penalties())
+        .copied()
+        .chain(beside)
+        .for_each(|id| wanted[id.index()] = true);
     let mut lives = vec![false; graph.ops().len()];
     for id in graph.op_ids().rev() {
         let op = graph.op(id);
@@ -108,5 +115,23 @@ mod tests {
         assert_eq!((pruned.outputs(), pruned.beside(0)), (&[ValueId(2)][..], beside));
         let whole = prune(&graph, &[needed, dead]).0;
         assert_eq!(whole, graph);
+    }
+
+    #[test]
+    fn what_is_added_to_the_loss_stays() {
+        let mut graph = Graph::new("penalized");
+        let x = graph.add_input("x", TensorType::f32([2, 3])).unwrap();
+        let layer = graph.add_layer("layer");
+        let mut add = |kind: Unary| graph.add_single(kind.into(), &[x], Site::forward(layer)).unwrap();
+        let (output, _, penalty) = (add(Unary::Tanh), add(Unary::Sqrt), add(Unary::Abs));
+        graph.add_output(output);
+        graph.add_penalty(penalty);
+        assert_eq!(text::parse(&text::print(&graph)).unwrap(), graph);
+        let (mut pruned, values) = prune(&graph, &[]);
+        verify(&pruned).unwrap();
+        assert_eq!(pruned.ops().len(), 2);
+        assert_eq!(pruned.penalties(), [values[penalty.index()].unwrap()]);
+        pruned.take_outputs();
+        assert!(pruned.penalties().is_empty());
     }
 }

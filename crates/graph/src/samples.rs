@@ -81,7 +81,8 @@ pub fn mixing(graph: &Graph, other: &Graph) -> Option<Mixing> {
     let apart = |&id: &ValueId| matches!(found[id.index()], Samples::Shared | Samples::Apart { axis: 0, .. });
     let remembered = graph.ops().iter().filter(|op| !op.kind.updates().is_empty());
     let remembered = remembered.flat_map(|op| op.outputs.iter().copied());
-    let bad = graph.outputs().iter().copied().filter(|id| !apart(id)).chain(remembered);
+    let read = graph.outputs().iter().chain(graph.penalties());
+    let bad = read.copied().filter(|id| !apart(id)).chain(remembered);
     let Some(culprit) = bad.filter_map(|id| culprit(graph, &found, id)).min() else { return masked(graph) };
     let op = graph.op(culprit);
     let layer = op.layer.map_or(String::new(), |layer| graph.layer_name(layer).to_string());

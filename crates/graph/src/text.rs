@@ -8,8 +8,9 @@
 //! %2 "dense/matmul" f32[32,100] = matmul {"transpose_a":false,"transpose_b":false} (%0, %1) forward @0
 //! output %2
 //! ```
-//! An output may be followed by `logits %n` and `mask %n`. An op that does what an op before it did ends in `again`.
-//! Strings and attributes are JSON. Everything after `#` at the start of a line is a comment.
+//! An output may be followed by `logits %n` and `mask %n`; `penalty %n` is added to the loss. An op that does what an
+//! op before it did ends in `again`. Strings and attributes are JSON. Everything after `#` at the start of a line is a
+//! comment.
 
 use crate::{Beside, Graph, Init, LayerId, OpKind, Phase, Role, Site, Source, TensorType, ValueId};
 use serde::Deserialize;
@@ -51,6 +52,9 @@ pub fn print(graph: &Graph) -> String {
         let named =
             |what: &str, value: Option<ValueId>| value.map_or(String::new(), |id| format!(" {what} {id}"));
         let _ = writeln!(text, "output {output}{}{}", named("logits", logits), named("mask", mask));
+    }
+    for penalty in graph.penalties() {
+        let _ = writeln!(text, "penalty {penalty}");
     }
     text
 }
@@ -110,6 +114,11 @@ fn parse_line(graph: &mut Graph, line: &str) -> Result<(), String> {
         let (logits, rest) = take_beside(graph, rest, "logits ")?;
         let (mask, rest) = take_beside(graph, rest, "mask ")?;
         graph.add_output_beside(id, Beside { logits, mask });
+        return nothing_left(rest);
+    }
+    if let Some(rest) = line.strip_prefix("penalty ") {
+        let (id, rest) = take_value(graph, rest)?;
+        graph.add_penalty(id);
         return nothing_left(rest);
     }
     let (id, rest) = take_id(line)?;

@@ -103,7 +103,7 @@ fn verify_values(graph: &Graph) -> Result<(), GraphError> {
     }
     let beside = (0..graph.outputs().len()).map(|position| graph.beside(position));
     let beside = beside.flat_map(|beside| [beside.logits, beside.mask]).flatten();
-    let mut read = graph.outputs().iter().copied().chain(beside);
+    let mut read = graph.outputs().iter().chain(graph.penalties()).copied().chain(beside);
     match read.find(|value| value.index() >= graph.values().len()) {
         Some(value) => Err(GraphError::UnknownOutput { value }),
         None => Ok(()),

@@ -2,8 +2,8 @@
 //!
 //! In: a file. Out: a `Model` of the same layers under the same names, which weights of the file are which of its
 //! parameters, and how it was compiled. Invariant: what changes the computation and is not known here is an error that
-//! names it; what only regularizes training is listed in [`Keras::notes`]. Memory is bounded by the file and the model,
-//! whatever the file declares.
+//! names it; what is computed otherwise than the file says is listed in [`Keras::notes`]. Memory is bounded by the file
+//! and the model, whatever the file declares.
 //!
 //! ```
 //! use plimsoll_import::keras;
@@ -42,10 +42,12 @@ mod naming;
 mod operations;
 mod outline;
 mod policy;
+mod regularizers;
 mod saved_optimizer;
 mod sequential;
 #[cfg(feature = "hdf5")]
 mod store;
+mod weight_fields;
 mod weights;
 #[cfg(not(feature = "hdf5"))]
 mod without_hdf5;
@@ -98,7 +100,7 @@ pub struct Keras {
     pub compiled: Compiled,
     /// What must hold of weights after each update, by their names.
     pub constraints: Vec<(String, Constraint)>,
-    /// What the file says about training and is left out here, in sentences.
+    /// What the file says and is done otherwise here, in sentences.
     pub notes: Vec<String>,
     document: Document,
     /// Where each weight stands in this file.
@@ -110,10 +112,11 @@ pub struct Keras {
 impl Keras {
     fn new(document: Document, size: Option<usize>) -> Result<Self, KerasError> {
         let notes = RefCell::default();
-        let (model, places) = assemble(&document.config, size, &notes)?;
+        let (mut model, places) = assemble(&document.config, size, &notes)?;
         let graph = model.lower(1, Mode::Inference)?;
         let (weights, counts) = weights::list(&model, &graph, &places);
         let constraints = constraints::list(&document.config, &weights)?;
+        model.penalties.extend(regularizers::list(&document.config, &weights)?);
         let paths = match (&document.store, document.kind) {
             (Some(store), Kind::Legacy) => weights::legacy_paths(&weights, store, "model_weights/")?,
             _ => weights.iter().map(|weight| weight.path.clone()).collect(),

@@ -2,6 +2,7 @@
 
 use plimsoll_graph::op::Constraint;
 use plimsoll_import::keras;
+use plimsoll_model::{Penalized, Penalty, Regularizer};
 use std::io::Write;
 use std::path::Path;
 use zip::write::SimpleFileOptions;
@@ -200,17 +201,28 @@ fn what_we_do_not_know_is_named_with_its_place() {
 }
 
 #[test]
-fn what_is_left_out_is_noted() {
+fn what_is_done_otherwise_is_noted_and_what_is_not_known_is_refused() {
     let fields = r#", "kernel_regularizer": {"class_name": "L2", "config": {"l2": 0.1}}, "bias_constraint": {"class_name": "NonNeg", "config": {}},
         "dtype": {"class_name": "DTypePolicy", "config": {"name": "mixed_bfloat16"}}"#;
     let keras = keras::from_bytes(dense(fields).into_bytes(), None).unwrap();
-    assert_eq!(keras.notes.len(), 2);
-    for (note, wanted) in keras.notes.iter().zip(["mixed_bfloat16", "kernel_regularizer (L2)"]) {
-        assert!(note.starts_with("`d` (Dense): ") && note.contains(wanted), "{note}");
-    }
+    let [note] = &keras.notes[..] else { panic!("{:?}", keras.notes) };
+    assert!(note.starts_with("`d` (Dense): ") && note.contains("mixed_bfloat16"), "{note}");
+    let of = Penalized::Weight("d/kernel".to_string());
+    assert_eq!(keras.model.penalties, [Penalty { of, regularizer: Regularizer::Norms { l1: 0.0, l2: 0.1 } }]);
     assert_eq!(keras.constraints, [("d/bias".to_string(), Constraint::NonNegative)]);
     let unknown = r#", "bias_constraint": {"class_name": "Mine", "config": {}}"#;
     assert_refused(dense(unknown), "bias_constraint=");
+    for (key, value) in [
+        ("kernel_regularizer", r#"{"class_name": "Mine", "config": {}}"#),
+        ("kernel_regularizer", r#"{"class_name": "L2", "config": {"l2": -1.0}}"#),
+        ("bias_regularizer", r#""orthogonal_regularizer""#),
+        ("activity_regularizer", r#"{"class_name": "L1", "config": {"l1": "much"}}"#),
+    ] {
+        assert_refused(dense(&format!(r#", "{key}": {value}"#)), &format!("{key}="));
+    }
+    let mixes =
+        r#", "activity_regularizer": {"class_name": "OrthogonalRegularizer", "config": {"mode": "columns"}}"#;
+    assert_refused(dense(mixes), "an activity_regularizer that is orthogonal is not supported");
 }
 
 /// A short run of what `examples/fuzz_keras.rs` does for as long as one likes.

@@ -1,6 +1,6 @@
 //! The functions of `keras.ops`: each case of `keras/make_operations.py` computes what Keras computes, with Keras's
-//! gradients, or is refused by its class; `docs/keras-coverage.md` says which. The table there has layers, initializers
-//! and activations as well.
+//! gradients, or is refused by its class; `docs/keras-coverage.md` says which. The table there has layers,
+//! initializers, activations, regularizers and constraints as well.
 
 #[path = "keras/rule.rs"]
 mod rule;
@@ -251,7 +251,7 @@ fn check_part(title: &str, rows: &[String]) {
 fn the_table_says_what_the_importer_does() {
     let operations = rows();
     check_part("keras.ops", &operations);
-    for kind in ["layers", "initializers", "activations"] {
+    for kind in ["layers", "initializers", "activations", "regularizers", "constraints"] {
         check_part(&format!("keras.{kind}"), &entries(kind));
     }
     let count = |status: &str| operations.iter().filter(|row| row.contains(&format!("| {status} |"))).count();

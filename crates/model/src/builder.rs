@@ -15,9 +15,9 @@ pub struct Builder {
 impl Builder {
     /// A model without layers.
     pub fn new(name: impl Into<String>) -> Self {
-        let (inputs, nodes, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let (inputs, nodes, outputs, penalties) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
-            model: Model { name: name.into(), inputs, nodes, outputs, loses_masks: false },
+            model: Model { name: name.into(), inputs, nodes, outputs, loses_masks: false, penalties },
             unnamed: HashMap::new(),
         }
     }

@@ -29,6 +29,7 @@ mod initializer;
 pub mod layer;
 mod lower;
 mod model;
+mod penalty;
 mod run_order;
 pub mod zoo;
 
@@ -37,3 +38,4 @@ pub use initializer::{Distribution, Fan, Initializer};
 pub use layer::Layer;
 pub use lower::{Mode, ModelError};
 pub use model::{InputSpec, Model, Node, NodeRef, OutputSpec};
+pub use penalty::{Penalized, Penalty, Regularizer};

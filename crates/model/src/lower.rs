@@ -42,6 +42,9 @@ pub enum ModelError {
         /// What is wrong, with the shapes.
         error: ShapeError,
     },
+    /// Something that cannot be added to the loss.
+    #[error(transparent)]
+    Penalty(ShapeError),
     /// A layer that reads something that is not there yet.
     #[error("layer `{layer}` reads {reference:?}, which does not stand before it")]
     Reference {
@@ -95,6 +98,9 @@ impl Model {
             })?;
             logits.push(logits_behind(node, &signals, result.value, &kept, &logits));
             results.push(result);
+        }
+        for penalty in &self.penalties {
+            penalty.add(&mut graph, &results, batch).map_err(ModelError::Penalty)?;
         }
         for output in &self.outputs {
             let signal = resolve(output.from, &inputs, &results).ok_or(ModelError::NoOutput)?;

@@ -4,7 +4,7 @@
 //! the same parameters. Each node is a call of its own, with its own inputs, dropout masks and place in reports
 //! (`name`, `name:2`, ...).
 
-use crate::Layer;
+use crate::{Layer, Penalty};
 use plimsoll_graph::{ElementType, Shape};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub struct Model {
     /// that need a mask name it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loses_masks: bool,
+    /// What is added to the loss.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<Penalty>,
 }
 
 /// One input of a model.

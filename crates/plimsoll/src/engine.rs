@@ -246,6 +246,7 @@ pub(crate) fn evaluate(
             judging.heads.iter().map(|head| head.mask.map(|mask| read_all(engine, program, mask))).collect();
         let mut part = scores(engine, program, judging.loss, &judging.heads);
         leave_out_filling(&mut part, judging, &masks, (rows, *batch));
+        part.loss += penalty(engine, program, judging, rows) / *batch as f32;
         // Rows that fill up the batch have the weight 0, but are counted in its mean.
         sum.add(&part, *batch as f32 / data.count() as f32);
         for ((head, ones), mask) in judging.heads.iter().zip(&mut right).zip(&masks) {
@@ -282,6 +283,13 @@ fn leave_out_filling(
         part.loss += head.weight * score.loss * (factor - 1.0);
         score.loss *= factor;
     }
+}
+
+/// What a model adds to the loss of so many samples, as a sum over them: filling does not count.
+fn penalty(engine: &impl Engine, program: ProgramId, judging: &EvaluationGraph, rows: usize) -> f32 {
+    let of_all = judging.added.of_all.map_or(0.0, |value| engine.scalar(program, value));
+    let of_samples = judging.added.of_samples.map(|value| read_all(engine, program, value));
+    of_all * rows as f32 + of_samples.map_or(0.0, |each| each[..rows].iter().sum())
 }
 
 fn read_all(engine: &impl Engine, program: ProgramId, value: ValueId) -> Vec<f32> {

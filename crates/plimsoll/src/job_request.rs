@@ -99,6 +99,25 @@ impl JobRequest {
         Ok(OpenedJob { job, keras, learning_rate, notes })
     }
 
+    /// The same for looking at it: what a file was compiled with and is not known here is replaced, and that is said.
+    pub fn open_to_show(&self) -> Result<OpenedJob, RequestError> {
+        let (why, instead, other) = match self.open() {
+            Err(RequestError::CompiledOptimizer(why)) => {
+                let usual = Optimizer::DEFAULTS[4];
+                (why, usual.to_string(), Self { optimizer: Some(usual), ..self.clone() })
+            }
+            Err(RequestError::CompiledLoss(why)) => {
+                let usual = Loss::MeanSquaredError;
+                (why, usual.to_string(), Self { loss: Some(usual), ..self.clone() })
+            }
+            opened => return opened,
+        };
+        let mut opened = other.open_to_show()?;
+        opened.notes.retain(|note| !matches!(note, Note::OtherOptimizer { .. }));
+        opened.notes.push(Note::Instead { why, instead });
+        Ok(opened)
+    }
+
     /// Sets loss and optimizer: those asked for, else those the model was compiled with, else the usual ones. Gives the
     /// learning rate it was compiled with, if that optimizer is used.
     fn compile(

@@ -26,6 +26,9 @@ pub enum Note {
         "the file was compiled with {file}; with {given} its settings and what it remembered are left aside, and the learning rate is {given}'s own unless another is given"
     )]
     OtherOptimizer { file: String, given: String },
+    /// Something that a file was compiled with and that is not known.
+    #[error("{why}; what is shown is with {instead} in its place")]
+    Instead { why: String, instead: String },
     /// What the optimizer of a file remembered is used.
     #[error("the optimizer goes on after {updates} updates that Keras has made")]
     OptimizerGoesOn { updates: u64 },

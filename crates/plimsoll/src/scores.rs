@@ -6,7 +6,7 @@ use serde::Serialize;
 /// How good a model is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scores {
-    /// What is minimized: the weighted sum over the heads.
+    /// What is minimized: the weighted sum over the heads, with what the model's regularizers add.
     pub loss: f32,
     /// Each output that is trained.
     pub heads: Vec<HeadScore>,

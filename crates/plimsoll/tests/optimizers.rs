@@ -10,9 +10,11 @@ use plimsoll::import::keras::{self, Keras, Setting};
 use plimsoll::memory::Device;
 use plimsoll::state::{Contents, State};
 use plimsoll::train::{Descent, Loss, Optimizer};
-use plimsoll::{EagerOptions, EagerTrainer, Exchange, Job, OnShortage, Run, Trainer, imported};
+use plimsoll::{
+    EagerOptions, EagerTrainer, Exchange, Job, JobRequest, OnShortage, RequestError, Run, Trainer, imported,
+};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -231,6 +233,26 @@ fn weights_are_constrained_as_in_keras() {
             let far = [distance(&losses, &case.losses), worst(&tensors(&trainer), &case.weights)];
             assert!(far[0] <= 2e-5 && far[1] <= 5e-5, "{:?}: {far:?}", keras.constraints);
         }
+    }
+}
+
+#[test]
+fn inspect_shows_files_whose_loss_and_optimizer_are_not_known() {
+    let mut model = golden(&folder().join("cases.json")).model;
+    let mine =
+        |name: &str| json!({"class_name": name, "config": {}, "registered_name": format!("me>{name}")});
+    model["compile_config"] = json!({"optimizer": mine("SGD"), "loss": mine("MyLoss")});
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("mine.json");
+    std::fs::write(&path, model.to_string()).unwrap();
+    let request = JobRequest::of(path.to_str().unwrap());
+    assert!(matches!(request.open(), Err(RequestError::CompiledLoss(_))));
+    let report = request.inspect(None).unwrap();
+    let said: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
+    for (unknown, instead) in
+        [("sgd of somebody's own", "adam"), ("my_loss of somebody's own", "mean_squared_error")]
+    {
+        assert!(said.iter().any(|note| note.contains(unknown) && note.contains(instead)), "{said:?}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! What the losses of an objective read of a forward graph.
 //!
 //! In: a forward graph with what goes with its outputs. Out: the same graph without outputs and without what nobody
-//! needs any more, and for each head what its loss reads. Like Keras on TensorFlow, a cross-entropy goes back to the
-//! logits of a softmax or a sigmoid, whichever of the two it is and whatever `from_logits` says; in training the
-//! probabilities are then not even computed, unless something else reads them.
+//! needs any more, for each head what its loss reads, and what is added to the loss. Like Keras on TensorFlow, a
+//! cross-entropy goes back to the logits of a softmax or a sigmoid, whichever of the two it is and whatever
+//! `from_logits` says; in training the probabilities are then not even computed, unless something else reads them.
 
 use crate::head::Purpose;
 use crate::{Head, Objective, TrainError};
@@ -23,24 +23,36 @@ pub(crate) struct Predicted {
     pub(crate) judged: Option<CrossEntropy>,
 }
 
+/// What is taken of a forward graph.
+pub(crate) struct Taken {
+    /// The same without outputs and without what nobody needs any more.
+    pub(crate) graph: Graph,
+    /// For each head what its loss reads.
+    pub(crate) predicted: Vec<Predicted>,
+    /// What the model adds to the loss.
+    pub(crate) penalties: Vec<ValueId>,
+}
+
 /// Takes the outputs of a forward graph for the heads of an objective, in their order.
 pub(crate) fn take_outputs(
     forward: Graph,
     objective: &Objective,
     purpose: Purpose,
-) -> Result<(Graph, Vec<Predicted>), TrainError> {
+) -> Result<Taken, TrainError> {
     let mut graph = forward;
     objective.check(graph.outputs().len())?;
     let heads = objective.heads.iter();
     let predicted: Vec<Predicted> = heads.map(|head| Predicted::of(&graph, head, purpose)).collect();
     let idle = |position: usize| !objective.heads.iter().any(|head| head.output == position);
+    let penalties = graph.penalties().to_vec();
     let outputs = graph.take_outputs();
     let idle = (0..outputs.len()).filter(|&position| idle(position)).map(|position| outputs[position]);
     let read = predicted.iter().flat_map(|one| [Some(one.value), one.logits, one.mask]);
-    let needed: Vec<ValueId> = idle.chain(read.flatten()).collect();
+    let needed: Vec<ValueId> = idle.chain(read.flatten()).chain(penalties.iter().copied()).collect();
     let (graph, values) = prune(&graph, &needed);
     let now = |id: ValueId| values[id.index()].expect("it is needed");
-    Ok((graph, predicted.iter().map(|predicted| predicted.rewritten(&now)).collect()))
+    let predicted = predicted.iter().map(|predicted| predicted.rewritten(&now)).collect();
+    Ok(Taken { graph, predicted, penalties: penalties.into_iter().map(now).collect() })
 }
 
 impl Predicted {

@@ -5,7 +5,8 @@
 //! depends on is updated exactly once. The others stay as they are, as in Keras.
 
 use crate::head::{Purpose, add_losses};
-use crate::predicted::take_outputs;
+use crate::penalties::add_penalties;
+use crate::predicted::{Taken, take_outputs};
 use crate::update::{OfRows, SlotNames, Trained, add_updates, find_rows, row_limit, scaled_loss};
 use crate::{Descent, Gate, HeadValues, Objective, TrainError, differentiate};
 use plimsoll_graph::{Graph, Role, Shape, TensorType, ValueId};
@@ -23,7 +24,7 @@ pub struct TrainingGraph {
     pub step: ValueId,
     /// The input `learning_rate`, `f32[]`.
     pub learning_rate: ValueId,
-    /// The mean loss of the batch: of the only head, or the weighted sum over the heads.
+    /// The mean loss of the batch: of the only head, or the weighted sum over the heads, with the model's penalties.
     pub loss: ValueId,
     /// What says whether the updates of a step happened, if they can be skipped.
     pub gate: Option<Gate>,
@@ -103,7 +104,7 @@ pub(crate) fn differentiated(
     descent: &Descent,
     share: Share,
 ) -> Result<Differentiated, TrainError> {
-    let (mut graph, predicted) = take_outputs(forward, objective, Purpose::Training)?;
+    let Taken { mut graph, predicted, penalties } = take_outputs(forward, objective, Purpose::Training)?;
     let inputs = sample_inputs(&graph)?;
     let parameters: Vec<ValueId> =
         graph.persistents().filter(|&id| graph.value(id).role == Role::Parameter).collect();
@@ -113,6 +114,7 @@ pub(crate) fn differentiated(
     let step = step_input(&mut graph)?;
     let learning_rate = graph.add_input(graph.free_name("learning_rate"), TensorType::f32([]))?;
     let (heads, loss) = add_losses(&mut graph, &predicted, objective, Purpose::Training)?;
+    let loss = add_penalties(&mut graph, loss, &penalties)?;
     add_scalars(&mut graph, loss, &heads);
     let names = SlotNames::of_model(&graph, descent);
     let (scaled, scale) = scaled_loss(&mut graph, descent, loss, &names)?;

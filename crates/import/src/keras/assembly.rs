@@ -6,10 +6,10 @@ use super::call::Call;
 use super::config::{LayerConfig, Object};
 use super::fields::Fields;
 use super::naming::Names;
-use super::{KerasError, functional, input, layers, sequential};
+use super::{KerasError, functional, input, layers, regularizers, sequential};
 use plimsoll_graph::ElementType;
 use plimsoll_model::layer::{Activation, Beside, Fold, MaskOperation, Merge, Rescaling, Unfold};
-use plimsoll_model::{InputSpec, Layer, Model, Node, NodeRef};
+use plimsoll_model::{InputSpec, Layer, Model, Node, NodeRef, Penalized, Penalty};
 use std::cell::RefCell;
 
 /// How many nodes a model may have: models that call models can say more than memory can hold.
@@ -89,7 +89,8 @@ impl Scope {
 impl<'a> Assembly<'a> {
     pub(super) fn new(name: &str, size: Option<usize>, notes: &'a RefCell<Vec<String>>) -> Self {
         let (inputs, nodes, outputs) = (Vec::new(), Vec::new(), Vec::new());
-        let model = Model { name: name.to_string(), inputs, nodes, outputs, loses_masks: true };
+        let (name, penalties) = (name.to_string(), Vec::new());
+        let model = Model { name, inputs, nodes, outputs, loses_masks: true, penalties };
         Self { model, places: Vec::new(), size, notes }
     }
 
@@ -138,6 +139,7 @@ impl<'a> Assembly<'a> {
             return self.add_results(&scope.name_of(layer.name), built, &read.values, &place);
         }
         let built = layers::build(&layer.object, &fields, call)?;
+        let penalty = regularizers::of_results(&layer.object, &fields)?;
         fields.finish()?;
         let (name, beside) = (scope.name_of(layer.name), layers::beside(&built));
         let node = self.add_node(name.clone(), built, read, trainable, place.clone())?;
@@ -146,6 +148,11 @@ impl<'a> Assembly<'a> {
             let (name, other) = (format!("{name}/beside_{index}"), Beside { index });
             let read = Read::of(vec![node]);
             results.push(self.add_node(name, other.into(), read, true, place.clone())?);
+        }
+        if let Some(regularizer) = penalty {
+            let added = self.model.nodes.len() - results.len()..self.model.nodes.len();
+            let of = added.map(Penalized::Result);
+            self.model.penalties.extend(of.map(|of| Penalty { of, regularizer }));
         }
         Ok(results)
     }

@@ -62,7 +62,13 @@ impl Setting {
         let kept = |key: &str, value: &Value| !value.is_null() || MEANT.contains(&key);
         let fields = object.config.iter().filter(|(key, value)| kept(key, value));
         let fields = fields.map(|(key, value)| (key.clone(), value.clone())).collect();
-        Self { name: snake_case(object.class), fields }
+        let name = snake_case(object.class);
+        // Whoever has registered a class may have called it as Keras calls one.
+        let registered = value.get("registered_name").and_then(Value::as_str).unwrap_or_default();
+        let known = object.module.is_empty() || object.module.starts_with("keras");
+        let name =
+            if known && !registered.contains('>') { name } else { format!("{name} of somebody's own") };
+        Self { name, fields }
     }
 }
 

@@ -121,17 +121,6 @@ impl<'a> Fields<'a> {
         self.read.borrow_mut().extend(self.map.keys().map(String::as_str));
     }
 
-    /// Fields that change training and are left out, with a note if they are set.
-    pub(super) fn leave_out(&self, keys: &[&str], why: &str) {
-        for key in keys {
-            if let Some(value) = self.get(key) {
-                let what = value.get("class_name").and_then(Value::as_str).map(str::to_string);
-                let what = what.unwrap_or_else(|| shortened(value));
-                self.note(format!("{key} ({what}) {why}"));
-            }
-        }
-    }
-
     /// Says something about the layer that its user should know.
     pub(super) fn note(&self, what: String) {
         self.notes.borrow_mut().push(format!("`{}` ({}): {what}", self.path, self.class));

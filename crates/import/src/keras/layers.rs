@@ -1,7 +1,7 @@
 //! The table of Keras's layers: from a class and its configuration to a layer of ours.
 //!
 //! One small function a layer reads all fields that change the computation. What regularizes or constrains weights is
-//! left out and noted; a class or a field that is not known is an error that names it.
+//! read with the weights; a class or a field that is not known is an error that names it.
 
 mod activation;
 mod applications;
@@ -77,7 +77,7 @@ fn build_channels_last(
     call: &Call<'_>,
 ) -> Result<Layer, KerasError> {
     match object.class {
-        "Identity" => Ok(Activation::Linear.into()),
+        "Identity" | "ActivityRegularization" => Ok(Activation::Linear.into()),
         "Activation" | "ReLU" | "LeakyReLU" | "PReLU" | "ELU" | "Softmax" => activation::build(fields),
         "Dense" => dense::dense(fields),
         "EinsumDense" => dense::einsum(fields),
@@ -170,15 +170,12 @@ fn read_common(fields: &Fields<'_>) -> Result<(), KerasError> {
     fields.skip(&["name", "trainable", "batch_input_shape", "batch_shape", "seed", "shared_object_id"]);
     fields.only("quantization_config", &[])?;
     read_policy(fields)?;
-    let why = "is not applied: it would add to the loss in training";
-    let names = ["kernel", "bias", "recurrent", "depthwise", "pointwise", "embeddings", "beta", "gamma"];
-    for name in names.into_iter().chain(["activity", "alpha"]) {
-        fields.leave_out(&[&format!("{name}_regularizer")], why);
-    }
-    for name in names.into_iter().chain(["alpha"]) {
-        let key = format!("{name}_constraint");
-        // They are read with the weights they are about.
-        fields.skip(&[&key]);
+    // They are read with the weights and results they are about.
+    fields.skip(&["activity_regularizer"]);
+    for name in
+        ["kernel", "bias", "recurrent", "depthwise", "pointwise", "embeddings", "beta", "gamma", "alpha"]
+    {
+        fields.skip(&[&format!("{name}_regularizer"), &format!("{name}_constraint")]);
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ pub struct MomentReport {
 impl JobRequest {
     /// Where the memory of its step goes, as planned within a budget or as it comes.
     pub fn inspect(&self, budget: Option<Bytes>) -> Result<InspectReport, RequestError> {
-        let OpenedJob { job, notes, .. } = self.open()?;
+        let OpenedJob { job, notes, .. } = self.open_to_show()?;
         let prepared = match budget {
             Some(budget) => job.prepare_within(budget)?,
             None => job.prepare()?,

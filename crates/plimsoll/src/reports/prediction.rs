@@ -108,7 +108,7 @@ pub struct TensorReport {
 impl PredictRequest {
     /// Predicts.
     pub fn run(&self) -> Result<PredictionReport, RequestError> {
-        let opened = self.job.open()?;
+        let opened = self.job.open_to_show()?;
         let recipe = self.recipe(&opened)?;
         let notes = self.notes(&opened);
         let (job, setup) = (opened.job, recipe.setup);

@@ -6,8 +6,8 @@ use plimsoll_graph::op::Unary;
 use plimsoll_graph::{Op, OpKind, Role, Source, ValueId};
 use plimsoll_train::Loss;
 
-/// Adds the loss of every prediction and gives its gradient. Keras finds the logits behind a softmax or a sigmoid and
-/// starts from them.
+/// Adds the loss of every prediction and what regularizers add, and gives their gradients. Keras finds the logits
+/// behind a softmax or a sigmoid and starts from them.
 pub fn loss(at: &mut Lowering<'_>) {
     for &predictions in at.graph.outputs() {
         at.layer = None;
@@ -38,6 +38,12 @@ pub fn loss(at: &mut Lowering<'_>) {
         };
         let gradient = cast(at, gradient, at.bytes(read));
         at.give(read, gradient);
+    }
+    for &penalty in at.graph.penalties() {
+        at.layer = None;
+        let bytes = at.elements(penalty) * 4;
+        let gradient = at.fresh("Fill", &[at.tensor(penalty)], bytes);
+        at.give(penalty, gradient);
     }
 }
 

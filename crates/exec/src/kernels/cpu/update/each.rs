@@ -56,6 +56,11 @@ pub(super) fn each<const N: usize>(
     let slots = slots.map(|slot| &mut slot[..count]);
     match (gradient.elements, gradient.magnitude) {
         ([], _) => run(p, slots, f, |_| (0.0, 0.0)),
+        // Most gradients have no limit, and their loops are the shorter for it.
+        (g, None) if limit == f32::INFINITY => {
+            let g = &g[..count];
+            run(p, slots, f, |i| (g[i], g[i] * g[i]));
+        }
         (g, None) => {
             let g = &g[..count];
             run(p, slots, f, |i| {
