@@ -26,7 +26,7 @@ ARGUMENTS = {
     "Activation": "'relu'", "Dense": "3", "EinsumDense": "'abc,cd->abd', output_shape=(None, 3)", "Embedding": "7, 3", "Conv1D": "3, 2", "Conv2D": "3, 2", "Conv3D": "3, 2", "Conv1DTranspose": "3, 2",
     "Conv2DTranspose": "3, 2", "Conv3DTranspose": "3, 2", "SeparableConv1D": "3, 2", "SeparableConv2D": "3, 2", "DepthwiseConv1D": "2", "DepthwiseConv2D": "2", "LSTM": "3", "GRU": "3", "SimpleRNN": "3",
     "ConvLSTM1D": "3, 2", "ConvLSTM2D": "3, 2", "ConvLSTM3D": "3, 2", "Bidirectional": "L.LSTM(3)", "TimeDistributed": "L.Dense(3)", "RNN": "L.LSTMCell(3)", "StackedRNNCells": "[L.LSTMCell(3)]",
-    "MultiHeadAttention": "2, 3", "GroupQueryAttention": "3, 2, 1", "GroupedQueryAttention": "3, 2, 1", "Dropout": "0.2", "SpatialDropout1D": "0.2", "SpatialDropout2D": "0.2", "SpatialDropout3D": "0.2",
+    "MultiHeadAttention": "2, 3", "GroupedQueryAttention": "3, 2, 1", "Dropout": "0.2", "SpatialDropout1D": "0.2", "SpatialDropout2D": "0.2", "SpatialDropout3D": "0.2",
     "GaussianNoise": "0.2", "GaussianDropout": "0.2", "AlphaDropout": "0.2", "Reshape": "(-1, 2)", "Permute": "(2, 1)", "RepeatVector": "3", "Rescaling": "0.5", "Resizing": "4, 4", "CenterCrop": "4, 4",
     "RandomCrop": "4, 4", "Lambda": "lambda x: 2 * x", "Dot": "axes=1", "Discretization": "bin_boundaries=[0.0, 1.0]", "CategoryEncoding": "num_tokens=5, output_mode='multi_hot'", "Hashing": "num_bins=3",
     "IntegerLookup": "vocabulary=[1, 2, 3]", "Normalization": "mean=0.5, variance=2.0", "RandomBrightness": "0.2", "RandomContrast": "0.2", "RandomRotation": "0.2", "RandomTranslation": "0.2, 0.2",
@@ -46,7 +46,7 @@ def inputs(name):
         return [L.Input((6,), dtype="int32")]
     if name in ("Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"):
         return [L.Input(ROW), L.Input(ROW)]
-    if name in ("Attention", "AdditiveAttention", "MultiHeadAttention", "GroupQueryAttention"):
+    if name in ("Attention", "AdditiveAttention", "MultiHeadAttention", "GroupedQueryAttention"):
         return [L.Input(SEQUENCE), L.Input(SEQUENCE)]
     if name == "ConvLSTM1D":
         return [L.Input((3, 6, 4))]
@@ -67,10 +67,11 @@ def inputs(name):
 
 def layer_model(name):
     # A class may have two names; what it is made with is listed under its own.
-    name = getattr(L, name).__name__
+    made = getattr(L, name)
+    name = made.__name__
     given = inputs(name)
-    layer = eval(f"L.{name}({ARGUMENTS.get(name, '')})", {"L": L})
-    if name in ("MultiHeadAttention", "GroupQueryAttention"):
+    layer = eval(f"made({ARGUMENTS.get(name, '')})", {"L": L, "made": made})
+    if name in ("MultiHeadAttention", "GroupedQueryAttention"):
         result = layer(*given)
     else:
         result = layer(given if len(given) > 1 else given[0])

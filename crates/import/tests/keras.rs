@@ -9,7 +9,7 @@ mod rule;
 mod run;
 
 use flate2::read::GzDecoder;
-use plimsoll_graph::{Graph, OpKind, Role};
+use plimsoll_graph::{Graph, OpKind, Role, ValueId};
 use plimsoll_import::keras::{self, Keras};
 use plimsoll_model::{Mode, NodeRef, zoo};
 use plimsoll_state::Contents;
@@ -41,6 +41,8 @@ struct Case {
     gradients: Option<BTreeMap<String, Vec<f32>>>,
     /// What it gives in training, where chance has no choice.
     trained: Option<Vec<Vec<f32>>>,
+    /// Of the same batch once more, where something goes on from batch to batch.
+    next: Option<Vec<Vec<f32>>>,
 }
 
 fn one() -> f64 {
@@ -64,7 +66,10 @@ fn open(name: &str, size: Option<usize>) -> Keras {
 
 fn check_counts(name: &str, keras: &Keras, wanted: &Counts) {
     let graph = keras.model.lower(1, Mode::Inference).unwrap();
-    let all = graph.elements_of(Role::Parameter) + graph.elements_of(Role::Statistic);
+    // States that go on from batch to batch are no weights.
+    let state = |id: &ValueId| graph.value(*id).name.contains("/rnn_state_");
+    let states: usize = graph.persistents().filter(state).map(|id| graph.tensor(id).shape.elements()).sum();
+    let all = graph.elements_of(Role::Parameter) + graph.elements_of(Role::Statistic) - states;
     assert_eq!((all, graph.elements_of(Role::Parameter)), (wanted.parameters, wanted.trainable), "{name}");
 }
 
@@ -137,6 +142,8 @@ fn every_layer_computes_what_keras_computes() {
             compare(name, &run::predict(&keras, 2, case.gain, case.pixels), &case.predictions, 1e-5);
             let trained = case.trained.iter();
             trained.for_each(|all| compare(name, &run::trained(&keras, 2, case.pixels), all, 1e-4));
+            let next = case.next.iter();
+            next.for_each(|wanted| compare(name, &run::predict_again(&keras, 2), wanted, 1e-5));
             case.gradients.iter().for_each(|wanted| check_gradients(name, &keras, case.pixels, wanted));
         });
         failures.extend(checked.is_err().then_some(name));
@@ -163,8 +170,14 @@ fn only_batch_normalization_lets_samples_see_each_other() {
             continue;
         };
         let normalizes = graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_)));
+        let masked = (0..graph.outputs().len()).any(|output| graph.beside(output).mask.is_some());
+        let counts = masked.then_some("the mean over what is not padding");
         let mixing = model.mixing().unwrap();
-        assert_eq!(mixing.map(|mixing| mixing.op), normalizes.then_some("batch_norm"), "{name}");
+        if model.is_stateful() {
+            assert!(mixing.is_some(), "{name}");
+            continue;
+        }
+        assert_eq!(mixing.map(|mixing| mixing.op), normalizes.then_some("batch_norm").or(counts), "{name}");
     }
 }
 

@@ -6,9 +6,11 @@
 mod activation;
 mod adaptive_pooling;
 mod alpha_dropout;
+mod attention;
 mod augmentation;
 mod auto_contrast;
 mod batch_normalization;
+mod begun;
 mod beside;
 mod bidirectional;
 mod category_encoding;
@@ -61,6 +63,7 @@ mod repeat_vector;
 mod rescaling;
 mod reshape;
 mod resizing;
+mod reversible_embedding;
 mod rms_normalization;
 mod separable_conv1d;
 mod separable_conv2d;
@@ -73,6 +76,7 @@ mod time_distributed;
 mod unit_normalization;
 mod up_sampling1d;
 mod up_sampling2d;
+mod visible;
 mod volume;
 mod volumes;
 mod zero_padding1d;
@@ -81,9 +85,11 @@ mod zero_padding2d;
 pub use activation::Activation;
 pub use adaptive_pooling::AdaptivePooling;
 pub use alpha_dropout::AlphaDropout;
+pub use attention::{Attention, Score};
 pub use augmentation::{Augmentation, Interval, View};
 pub use auto_contrast::AutoContrast;
 pub use batch_normalization::BatchNormalization;
+pub(crate) use begun::is_state;
 pub use beside::Beside;
 pub use bidirectional::{Bidirectional, MergeMode};
 pub use category_encoding::{CategoryEncoding, Encoding};
@@ -136,6 +142,7 @@ pub use repeat_vector::RepeatVector;
 pub use rescaling::Rescaling;
 pub use reshape::Reshape;
 pub use resizing::{Aspect, CenterCrop, Resizing};
+pub use reversible_embedding::ReversibleEmbedding;
 pub use rms_normalization::RmsNormalization;
 pub use separable_conv1d::SeparableConv1d;
 pub use separable_conv2d::SeparableConv2d;
@@ -206,6 +213,55 @@ impl Layer {
 }
 
 impl Layer {
+    /// The layer without what one of its calls says: calls of a shared layer have this in common.
+    pub(crate) fn of_any_call(&self) -> Self {
+        let mut layer = self.clone();
+        match &mut layer {
+            Self::MultiHeadAttention(attention) => {
+                attention.use_causal_mask = false;
+                attention.attention_mask = false;
+                attention.return_attention_scores = false;
+            }
+            Self::Attention(attention) => {
+                attention.use_causal_mask = false;
+                attention.return_attention_scores = false;
+            }
+            Self::ReversibleEmbedding(embedding) => embedding.reverse = false,
+            _ => {}
+        }
+        layer
+    }
+
+    /// Whether a list of masks that the layer is called with is all of them: an input without one there has none.
+    pub(crate) fn is_told_all_masks(&self) -> bool {
+        matches!(self, Self::Attention(_))
+    }
+
+    /// Whether the layer leaves the mask out that its first input brings along: Keras gives masks of their own accord
+    /// only to calls of one tensor, so a sequence that comes with states is read as if it had no padding.
+    pub(crate) fn overlooks_mask(&self, inputs: usize) -> bool {
+        inputs > 1 && self.recurs()
+    }
+
+    /// Whether the layer goes through sequences step by step.
+    fn recurs(&self) -> bool {
+        matches!(self, Self::Lstm(_) | Self::Gru(_) | Self::SimpleRnn(_) | Self::ConvLstm(_))
+            || matches!(self, Self::StackedRnn(_) | Self::Bidirectional(_))
+    }
+
+    /// Whether a batch begins with what the one before it has left.
+    pub fn is_stateful(&self) -> bool {
+        match self {
+            Self::Lstm(layer) => layer.stateful,
+            Self::Gru(layer) => layer.stateful,
+            Self::SimpleRnn(layer) => layer.stateful,
+            Self::ConvLstm(layer) => layer.stateful,
+            Self::StackedRnn(layer) => layer.stateful,
+            Self::Bidirectional(both) => both.layer.is_stateful(),
+            _ => false,
+        }
+    }
+
     /// Whether the layer gives back its very input in a graph of this kind.
     pub(crate) fn does_nothing(&self, mode: Mode) -> bool {
         let idle = mode == Mode::Inference;
@@ -223,6 +279,7 @@ layers! {
     Activation,
     AdaptivePooling,
     AlphaDropout,
+    Attention,
     Augmentation,
     AutoContrast,
     BatchNormalization,
@@ -279,6 +336,7 @@ layers! {
     Rescaling,
     Reshape,
     Resizing,
+    ReversibleEmbedding,
     RmsNormalization,
     SeparableConv1d,
     SeparableConv2d,

@@ -1,6 +1,6 @@
 //! From a model to a graph at a batch size.
 
-use crate::layer::{Context, Kept, Signal, with_mask};
+use crate::layer::{Context, Kept, Signal, is_state, with_mask};
 use crate::run_order::Masked;
 use crate::{InputSpec, Model, Node, NodeRef};
 use plimsoll_graph::samples::{self, Mixing};
@@ -86,11 +86,11 @@ impl Model {
         let mut kept = Kept::new(self);
         let masked = Masked::new(self, mode);
         for (position, node) in self.nodes.iter().enumerate() {
-            let signals = read(node, position, &inputs, &results, &masked)?;
+            let (signals, own) = read(node, position, &inputs, &results, &masked)?;
             let layer = graph.add_layer(kept.call(&node.name));
             let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut kept);
             let lowered = node.layer.lower(&mut context, &signals);
-            let lowered = lowered.and_then(|made| with_mask(&node.layer, &mut context, &signals, made));
+            let lowered = lowered.and_then(|made| with_mask(&node.layer, &mut context, &signals, own, made));
             let result = lowered.map_err(|error| ModelError::Layer {
                 layer: node.name.clone(),
                 kind: node.layer.kind(),
@@ -127,6 +127,11 @@ impl Model {
         Ok(samples::mixing(&few, &more))
     }
 
+    /// Whether a batch begins with what the one before it has left in a layer, so that all have the same size.
+    pub fn is_stateful(&self) -> bool {
+        self.nodes.iter().any(|node| node.layer.is_stateful())
+    }
+
     /// What a node learns and remembers, in the order of Keras's `layer.weights` within each of the layer's parts: the
     /// order of `vars/0`, `vars/1`, ... in a weights file. The graph must be this model's; only the first of several
     /// nodes that share a layer has any.
@@ -134,7 +139,8 @@ impl Model {
         // Lowering adds one layer a node, in their order.
         let own = |&id: &ValueId| graph.value(id).layer.is_some_and(|layer| layer.0 as usize == node);
         let kept = |&id: &ValueId| matches!(graph.value(id).role, Role::Parameter | Role::Statistic);
-        graph.persistents().filter(own).filter(kept).collect()
+        let weight = |id: &ValueId| !is_state(&graph.value(*id).name);
+        graph.persistents().filter(own).filter(kept).filter(weight).collect()
     }
 
     /// Inputs have names of their own; a name that several nodes have stands for one layer.
@@ -142,8 +148,9 @@ impl Model {
         let mut inputs = HashSet::new();
         let twice = self.inputs.iter().find(|input| !inputs.insert(&input.name)).map(|input| &input.name);
         let mut layers: HashMap<&str, &Node> = HashMap::new();
-        let differs =
-            |node: &Node, other: &Node| (&node.layer, node.trainable) != (&other.layer, other.trainable);
+        let differs = |node: &Node, other: &Node| {
+            (node.layer.of_any_call(), node.trainable) != (other.layer.of_any_call(), other.trainable)
+        };
         let mut nodes = self.nodes.iter();
         let other =
             nodes.find(|&node| layers.insert(&node.name, node).is_some_and(|other| differs(node, other)));
@@ -164,24 +171,33 @@ fn add_input(graph: &mut Graph, input: &InputSpec, batch: usize) -> Result<Signa
     Ok(Signal { value, mask: None })
 }
 
+/// What a node reads, with the masks that it is called with, and the mask that its first input brings along by itself.
 fn read(
     node: &Node,
     position: usize,
     inputs: &[Signal],
     results: &[Signal],
     masked: &Masked<'_>,
-) -> Result<Vec<Signal>, ModelError> {
+) -> Result<(Vec<Signal>, Option<ValueId>), ModelError> {
     let find = |reference: NodeRef| {
         let missing = || ModelError::Reference { layer: node.name.clone(), reference };
         resolve(reference, inputs, results).ok_or_else(missing)
     };
-    let one = |(at, &reference): (usize, &NodeRef)| {
+    let mut read = Vec::with_capacity(node.inputs.len());
+    let mut first = None;
+    for (at, &reference) in node.inputs.iter().enumerate() {
         let signal = find(reference)?;
         let own = signal.mask.filter(|_| masked.is_masked_for(reference, position));
-        let said = node.masks.get(at).copied().flatten().map(find).transpose()?;
-        Ok(Signal { mask: said.map(|mask| mask.value).or(own), ..signal })
-    };
-    node.inputs.iter().enumerate().map(one).collect()
+        let mask = match node.masks.get(at) {
+            Some(&Some(said)) => Some(find(said)?.value),
+            Some(None) if node.layer.is_told_all_masks() => None,
+            _ if at == 0 && node.layer.overlooks_mask(node.inputs.len()) => None,
+            _ => own,
+        };
+        first = if at == 0 { own } else { first };
+        read.push(Signal { mask, ..signal });
+    }
+    Ok((read, first))
 }
 
 fn resolve(reference: NodeRef, inputs: &[Signal], results: &[Signal]) -> Option<Signal> {

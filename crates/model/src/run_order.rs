@@ -19,7 +19,10 @@ pub(crate) struct Masked<'a> {
 
 impl<'a> Masked<'a> {
     pub(crate) fn new(model: &'a Model, mode: Mode) -> Self {
-        let taking = |node: &&crate::Node| matches!(node.layer, Layer::MultiHeadAttention(_));
+        let taking = |node: &&crate::Node| match &node.layer {
+            Layer::MultiHeadAttention(attention) => attention.key_value_heads.is_none(),
+            _ => false,
+        };
         let any = model.loses_masks && model.nodes.iter().any(|node| taking(&node));
         let ranks = if any { ranks(model) } else { Vec::new() };
         let mut masked = Self { model, mode, ranks, lost: HashMap::new() };

@@ -211,7 +211,8 @@ impl Job {
         frontier(graph, setting, budgets).into_iter().map(point).collect()
     }
 
-    /// Halves the batch until the evaluation needs no more than the step does.
+    /// Halves the batch until the evaluation needs no more than the step does; batches that begin with what others have
+    /// left are as large as those.
     fn plan_evaluation(
         &self,
         training: &TrainingGraph,
@@ -223,7 +224,7 @@ impl Job {
         loop {
             let judging = self.evaluation_graph(training, batch)?;
             let made = plan(&judging.graph, &target, self.options, residents);
-            if made.peak <= peak || batch == 1 {
+            if made.peak <= peak || batch == 1 || self.model.is_stateful() {
                 return Ok((batch, judging, made));
             }
             batch = batch.div_ceil(2);

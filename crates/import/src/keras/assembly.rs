@@ -181,6 +181,9 @@ impl<'a> Assembly<'a> {
             let hint = "Keras normalizes each position by itself; call the model on the positions one by one";
             return Err(fields.problem_with_hint(problem, Some(hint)));
         }
+        if self.model.nodes[first..].iter().any(|node| node.layer.is_stateful()) {
+            return Err(fields.problem("a model with a stateful layer at every position is not supported"));
+        }
         let unfold = |result: NodeRef, name: String, all: &mut Self| {
             let read = Read {
                 values: vec![result, sequence],

@@ -54,6 +54,14 @@ impl<'a> Call<'a> {
         tensors
     }
 
+    /// Whether it says `True` to something.
+    pub(super) fn says(&self, wanted: &str) -> bool {
+        let said = |(name, argument): &(&str, Argument<'_>)| {
+            *name == wanted && matches!(argument, Argument::Constant(Value::Bool(true)))
+        };
+        self.named.iter().any(said)
+    }
+
     fn read_modern(call: &'a Map<String, Value>) -> Result<Self, KerasError> {
         let raw = call.get("args").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let arguments = raw.iter().map(|one| Argument::read(one, DEEPEST)).collect::<Result<_, _>>()?;

@@ -23,6 +23,10 @@ pub(super) fn read(
     let element = match fields.text("dtype", "float32")? {
         "float32" => ElementType::F32,
         "int32" | "int64" | "int16" | "int8" | "uint8" | "uint16" | "uint32" => ElementType::I32,
+        "string" => return Err(fields.problem_with_hint(
+            "it takes strings, and inputs here are numbers",
+            Some("save what stands behind the layer that turns them into ids, keras.Model(layer.output, model.outputs), and feed it ids"),
+        )),
         other => return Err(fields.problem(format!("inputs of dtype={other} are not supported"))),
     };
     fields.finish()?;

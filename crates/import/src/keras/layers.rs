@@ -81,7 +81,7 @@ fn build_channels_last(
         "Activation" | "ReLU" | "LeakyReLU" | "PReLU" | "ELU" | "Softmax" => activation::build(fields),
         "Dense" => dense::dense(fields),
         "EinsumDense" => dense::einsum(fields),
-        "Embedding" => embedding::build(fields),
+        "Embedding" | "ReversibleEmbedding" => embedding::build(fields, call),
         "Conv1D" | "Conv2D" | "SeparableConv1D" | "SeparableConv2D" | "DepthwiseConv1D"
         | "DepthwiseConv2D" | "Conv1DTranspose" | "Conv2DTranspose" | "Conv3D" | "Conv3DTranspose" => {
             convolution::build(fields)
@@ -119,7 +119,8 @@ fn build_channels_last(
         "Bidirectional" => recurrent::bidirectional(fields),
         "TimeDistributed" => recurrent::time_distributed(fields),
         "Masking" => Ok(Masking { mask_value: fields.number("mask_value", 0.0)? as f32 }.into()),
-        "MultiHeadAttention" => attention::build(fields, call),
+        "MultiHeadAttention" | "GroupQueryAttention" => attention::of_heads(fields, call),
+        "Attention" | "AdditiveAttention" => attention::of_one_head(fields, call),
         "LayerScale" | "StochasticDepth" => applications::build(fields),
         class if augmentation::is_one(class) => augmentation::build(fields),
         _ => Err(unknown(fields, object)),
@@ -129,7 +130,7 @@ fn build_channels_last(
 /// What a call reads, in the order in which our layer takes it.
 pub(super) fn reads<'a>(object: &Object<'a>, call: &Call<'a>) -> Vec<History<'a>> {
     match object.class {
-        "MultiHeadAttention" => attention::reads(call),
+        "MultiHeadAttention" | "GroupQueryAttention" => attention::reads(call),
         _ => call.tensors(),
     }
 }
@@ -216,8 +217,9 @@ fn check_arguments(fields: &Fields<'_>, call: &Call<'_>) -> Result<(), KerasErro
         let inputs = matches!(*name, "inputs" | "sequence") && constant.is_none();
         let states = *name == "initial_state" && constant.is_none() && recurs(fields.class());
         let counts = *name == "count_weights" && fields.class() == "CategoryEncoding" && constant.is_none();
-        let attends = fields.class() == "MultiHeadAttention" && attention::takes(name, constant);
-        if !(known || inputs || states || counts || attends) {
+        let own =
+            [attention::takes, embedding::takes].iter().any(|takes| takes(fields.class(), name, constant));
+        if !(known || inputs || states || counts || own) {
             return Err(fields.problem(format!("it is called with `{name}`, which is not supported")));
         }
     }

@@ -17,6 +17,15 @@ pub(super) fn said<'a>(object: &Object<'_>, call: &Call<'a>) -> Vec<Option<Histo
         "MultiHeadAttention" => {
             vec![None, named("value_mask").and_then(tensor), named("key_mask").and_then(tensor)]
         }
+        "GroupQueryAttention" => {
+            ["query_mask", "value_mask", "key_mask"].map(|name| named(name).and_then(tensor)).to_vec()
+        }
+        // What has no mask in this list has none.
+        "Attention" | "AdditiveAttention" => match named("mask") {
+            Some(Argument::List(list)) => return list.iter().map(tensor).collect(),
+            Some(Argument::Constant(Value::Array(list))) => return vec![None; list.len()],
+            _ => Vec::new(),
+        },
         _ => match named("mask") {
             Some(Argument::List(list)) => list.iter().map(tensor).collect(),
             Some(one) => vec![tensor(one)],

@@ -11,10 +11,18 @@ pub(super) struct Names {
 impl Names {
     /// The name of the next layer of a class.
     pub(super) fn next(&mut self, class: &str) -> String {
-        let name = snake_case(class);
+        let name = snake_case(own_name(class));
         let earlier = self.given.entry(name.clone()).or_insert(0);
         *earlier += 1;
         if *earlier == 1 { name } else { format!("{name}_{}", *earlier - 1) }
+    }
+}
+
+/// What a class is called where it is written, if files know it by another name.
+fn own_name(class: &str) -> &str {
+    match class {
+        "GroupQueryAttention" => "GroupedQueryAttention",
+        _ => class,
     }
 }
 

@@ -88,9 +88,14 @@ fn part(layer: &Layer, parameter: &str) -> String {
         Layer::ChannelsFirst(turned) => return part(&turned.layer, parameter),
         _ => parameter.rsplit_once('/').map_or("", |(parts, _)| parts),
     };
-    let attention = matches!(layer, Layer::MultiHeadAttention(_));
+    let (attention, grouped) = match layer {
+        Layer::MultiHeadAttention(attention) => (true, attention.key_value_heads.is_some()),
+        _ => (false, false),
+    };
     let name = |part: &str| match part {
-        "query" | "key" | "value" if attention => format!("/{part}_dense"),
+        "query" | "key" | "value" if attention && !grouped => format!("/{part}_dense"),
+        "query" | "key" | "value" | "gate" if attention => format!("/_{part}_dense"),
+        "attention_output" if grouped => "/_output_dense".to_string(),
         "attention_output" => "/output_dense".to_string(),
         _ if part.starts_with("forward_") => "/forward_layer".to_string(),
         _ if part.starts_with("backward_") => "/backward_layer".to_string(),

@@ -1,6 +1,7 @@
 """Makes the golden data for the Keras importer: configurations, parameter counts, and what Keras computes.
 
     /path/to/python make_keras.py [applications|families|layers|files|operations ...]
+    /path/to/python make_keras.py remake NAME ...     # some of the layers
 
 Weights are not stored: they follow from their path in Keras's weights file by a rule that `rule.rs` repeats.
 """
@@ -201,10 +202,20 @@ def gradients(model, pixels=False, batch=2, watched=True):
 from make_layers import DIFFERENTIATED, LAYERS, TRAINED  # noqa: E402
 
 
+def forget(model):
+    """Sets what goes on from batch to batch to zeros."""
+    for layer in model._flatten_layers():
+        if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
+            layer.reset_state()
+
+
 def layer_case(model, differentiated, trained=False):
     set_weights(model)
     pixels = any("pixels" in tensor.name for tensor in model.inputs)
     case = {**counts(model), "predictions": predictions(model, pixels=pixels)}
+    if any(getattr(layer, "stateful", False) for layer in model.layers):
+        case["next"] = predictions(model, pixels=pixels)
+        forget(model)
     if pixels:
         case["pixels"] = True
     if trained:
@@ -214,9 +225,11 @@ def layer_case(model, differentiated, trained=False):
     return case
 
 
-def make_layers(golden):
-    golden["layers"] = {}
+def make_layers(golden, names=()):
+    golden.setdefault("layers", {})
     for name, build in {**LAYERS, **DIFFERENTIATED, **TRAINED}.items():
+        if names and name not in names:
+            continue
         keras.backend.clear_session()
         model = build()
         store(f"layers/{name}", model.to_json())
@@ -224,15 +237,24 @@ def make_layers(golden):
         print(name, golden["layers"][name]["parameters"], flush=True)
 
 
+def remake_layers(names):
+    """Only these, into the data that is there: make_keras.py remake NAME ..."""
+    golden = {"layers": json.loads((HERE / "layers.json").read_text())}
+    make_layers(golden, names)
+    order = {name: place for place, name in enumerate({**LAYERS, **DIFFERENTIATED, **TRAINED})}
+    golden["layers"] = dict(sorted(golden["layers"].items(), key=lambda case: order[case[0]]))
+    (HERE / "layers.json").write_text(json.dumps(golden["layers"], indent=1) + "\n")
+
+
 def make_random(golden):
-    """Layers with settings drawn at random, for `examples/compare_keras.rs`: make_keras.py random FOLDER COUNT SEED."""
+    """Layers with settings drawn at random, for `examples/compare_keras.rs`: make_keras.py random FOLDER COUNT SEED [KIND ...]."""
     import random_layers
     folder, count, seed = pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     folder.mkdir(parents=True, exist_ok=True)
     cases = {}
     for number in range(count):
         keras.backend.clear_session()
-        name, model = random_layers.draw(seed * 100_000 + number)
+        name, model = random_layers.draw(seed * 100_000 + number, sys.argv[5:])
         name = f"{number:04}-{name}"
         (folder / f"{name}.json").write_text(model.to_json())
         cases[name] = layer_case(model, random_layers.differentiable(name))
@@ -254,6 +276,8 @@ def make_operations():
 def main():
     if sys.argv[1:2] == ["random"]:
         return make_random({})
+    if sys.argv[1:2] == ["remake"]:
+        return remake_layers(sys.argv[2:])
     for kind in sys.argv[1:] or ["applications", "families", "layers", "files", "operations"]:
         if kind == "operations":
             make_operations()

@@ -237,22 +237,41 @@ def several():
     return model([a, b], [L.Dense(3, "softmax")(z), L.Dense(1)(z), x])
 
 
+def there_and_back():
+    i = ids(6)
+    tied, own = L.ReversibleEmbedding(5, 3, mask_zero=True), L.ReversibleEmbedding(5, 3, tie_weights=False, logit_soft_cap=2.0)
+    x, y = tied(i), own(i)
+    z = L.GRU(3, return_sequences=True)(x)
+    return model(i, [tied(z, reverse=True), own(y, reverse=True), own(z, reverse=True), L.GlobalAveragePooling1D()(x)])
+
+
+def attention_shared():
+    """One layer in calls that say different things."""
+    x = i = L.Input((4, 6))
+    heads, single = L.MultiHeadAttention(2, 3), L.Attention(use_scale=True)
+    y, s = heads(x, x, return_attention_scores=True)
+    return model(i, [heads(y, x), heads(x, x, use_causal_mask=True), s, single([x, y]), single([y, x], use_causal_mask=True)])
+
+
 LAYERS = {
     f.__name__: f
     for f in [
         sequential, convolutions, sequences, image_sizes, resizing, normalizations, activations, random_layers, shapes, merges, recurrences,
-        simple_rnn, recurrent_settings, attention, masked_attention, einsum, nested, shared, frozen, arithmetic, several,
+        simple_rnn, recurrent_settings, attention, masked_attention, einsum, nested, shared, frozen, arithmetic, several, there_and_back,
+        attention_shared,
     ]
 }
 
 
+import attending  # noqa: E402
 import augmentation  # noqa: E402
+import padding  # noqa: E402
 import preparation  # noqa: E402
 import recurrence  # noqa: E402
 import volumes  # noqa: E402
 
 # These are compared in training, too: their gradients.
-DIFFERENTIATED = {**preparation.LAYERS, **volumes.LAYERS, **recurrence.LAYERS, **augmentation.LAYERS}
+DIFFERENTIATED = {**preparation.LAYERS, **volumes.LAYERS, **recurrence.LAYERS, **augmentation.LAYERS, **attending.LAYERS, **padding.LAYERS}
 # Of these the results in training are.
 TRAINED = augmentation.TRAINED
-LAYERS.update({**preparation.PLAIN, **augmentation.PLAIN})
+LAYERS.update({**preparation.PLAIN, **augmentation.PLAIN, **attending.PLAIN})

@@ -10,11 +10,12 @@ def differentiable(name):
     return not name.endswith("counted")
 
 
-def draw(seed):
-    """Draws until Keras takes the settings."""
+def draw(seed, names=()):
+    """Draws one of the kinds of these names, or of all, until Keras takes the settings."""
     r = random.Random(seed)
+    kinds = [kind for kind in KINDS if not names or kind.__name__ in names]
     while True:
-        kind = r.choice(KINDS)
+        kind = r.choice(kinds)
         try:
             return kind.__name__, kind(r)
         except Exception:  # noqa: BLE001: Keras refuses many combinations
@@ -164,4 +165,106 @@ def dense(r):
     return wired((3, 4), L.Dense(3, activation=given), L.Identity(), L.Activation(r.choice(["celu", "hard_shrink", "tanh_shrink", "sparse_plus", "sparse_sigmoid"])))
 
 
-KINDS = [conv3d, conv3d_transpose, conv1d_transpose, pooling3d, volume_sizes, adaptive, channels_first, resizing, center_crop, integers, integers_counted, rnn_cells, rnn_states, conv_lstm, distributed, dense]
+def attention_settings(r):
+    causal, scores = r.random() < 0.4, r.random() < 0.3
+    return {k: True for k, given in [("use_causal_mask", causal), ("return_attention_scores", scores)] if given}
+
+
+def pair(r, width):
+    """A query and a value, each with or without a mask."""
+    inputs, tensors = [], []
+    for _ in range(2):
+        length = r.randint(2, 5)
+        if r.random() < 0.6:
+            inputs.append(L.Input((length,), dtype="int32", name=f"ids_{len(inputs)}"))
+            tensors.append(L.Embedding(5, width, mask_zero=r.random() < 0.8)(inputs[-1]))
+        else:
+            inputs.append(L.Input((length, width)))
+            tensors.append(inputs[-1])
+    return inputs, tensors
+
+
+def ended(inputs, results):
+    """The results, and for sequences their means, which depend on masks."""
+    results = list(results) if isinstance(results, (list, tuple)) else [results]
+    means = [L.GlobalAveragePooling1D()(result) for result in results if len(result.shape) == 3]
+    return keras.Model(inputs, results + means)
+
+
+def attention(r):
+    inputs, (q, v) = pair(r, r.randint(1, 4))
+    kind = r.choice([lambda: L.Attention(use_scale=r.random() < 0.5, score_mode=r.choice(["dot", "concat"])), lambda: L.AdditiveAttention(use_scale=r.random() < 0.5)])
+    given = [q, v] + ([L.Dense(q.shape[-1])(v)] if r.random() < 0.3 else [])
+    return ended(inputs, kind()(given, **attention_settings(r)))
+
+
+def attention_of_heads(r):
+    inputs, (q, v) = pair(r, 4)
+    # With one number a head Keras 3.15 adds biases along time where there are as many positions as heads, so there are two or more.
+    more = {"use_bias": r.random() < 0.6, "use_gate": r.random() < 0.3, "sliding_window": r.choice([None, None, 1, 2])}
+    if r.random() < 0.5:
+        heads = r.randint(1, 2)
+        layer = L.GroupQueryAttention(r.randint(2, 3), heads * r.randint(1, 2), heads, **more)
+    else:
+        layer = L.MultiHeadAttention(r.randint(1, 3), r.randint(2, 3), **more)
+    given = [q, v] + ([L.Dense(3)(v)] if r.random() < 0.3 else [])
+    return ended(inputs, layer(*given, **attention_settings(r)))
+
+
+def loop_settings(r):
+    return {**rnn_settings(r), "zero_output_for_mask": r.random() < 0.4}
+
+
+def on_words(r, width):
+    """A layer from sequences with a mask to sequences of the same length and width."""
+    kind = r.choice([L.LSTM, L.GRU, L.SimpleRNN])
+    sequence = {"return_sequences": True, "zero_output_for_mask": r.random() < 0.3, "go_backwards": r.random() < 0.2}
+    inner = keras.Sequential([L.Input((None, width)), L.Dense(width, activation="tanh"), L.Dropout(0.0)])
+    return r.choice([
+        lambda: kind(width, **sequence), lambda: L.RNN([L.GRUCell(2), L.LSTMCell(width)], **sequence),
+        lambda: L.Bidirectional(kind(width, return_sequences=True), merge_mode=r.choice(["sum", "ave", "mul"])),
+        lambda: L.TimeDistributed(L.Dense(width, activation=activation(r))), lambda: L.Dense(width, activation=activation(r)), lambda: inner,
+        lambda: L.LayerNormalization(), lambda: L.BatchNormalization(), lambda: L.Conv1D(width, 2, padding="same"), lambda: L.Activation("relu"),
+        lambda: L.Masking(r.choice([0.0, 0.5])), lambda: L.UnitNormalization(), lambda: L.GroupNormalization(1), lambda: L.RMSNormalization(),
+        lambda: L.PReLU(shared_axes=[1]), lambda: L.ZeroPadding1D((0, 0)), lambda: L.Reshape((-1, width)), lambda: L.EinsumDense("abc,cd->abd", (None, width)),
+        lambda: L.Identity(), lambda: L.SpatialDropout1D(0.0), lambda: L.Rescaling(0.5), lambda: L.ELU(0.5), lambda: L.LeakyReLU(0.1),
+    ])()
+
+
+def masks(r):
+    """Two sequences with masks of their own, changed and merged at random."""
+    length, width, inputs, tensors = r.randint(2, 5), r.randint(2, 3), [], []
+    for number in range(r.randint(2, 3)):
+        if r.random() < 0.7:
+            inputs.append(L.Input((length,), dtype="int32", name=f"ids_{number}"))
+            tensors.append(L.Embedding(5, width, mask_zero=r.random() < 0.8)(inputs[-1]))
+        else:
+            inputs.append(L.Input((length, width)))
+            tensors.append(L.Masking(0.0)(L.ReLU(threshold=0.5)(inputs[-1])) if r.random() < 0.5 else inputs[-1])
+    for _ in range(r.randint(1, 4)):
+        if r.random() < 0.5:
+            position = r.randrange(len(tensors))
+            tensors[position] = on_words(r, width)(tensors[position])
+        else:
+            chosen = r.sample(tensors, 2)
+            merge = r.choice([L.Add, L.Multiply, L.Average, L.Maximum, L.Minimum, L.Subtract, L.Concatenate, L.Attention])
+            merged = merge()(chosen)
+            tensors.append(L.Dense(width)(merged) if merge is L.Concatenate else merged)
+    tensors.append(L.Concatenate(axis=1)(r.sample(tensors, 2)))
+    ends = [r.choice([L.GlobalAveragePooling1D(), L.GlobalMaxPooling1D(), L.Flatten(), L.GRU(2), L.LSTM(2, go_backwards=True), L.Bidirectional(L.SimpleRNN(2))])(tensor) for tensor in tensors]
+    return keras.Model(inputs, ends)
+
+
+def states_and_masks(r):
+    inputs, (a, b) = pair(r, 3)
+    kind, units = r.choice([L.LSTM, L.GRU, L.SimpleRNN]), r.randint(1, 4)
+    if r.random() < 0.6:
+        y, *states = kind(units, return_state=True, **loop_settings(r))(a)
+        z = kind(units, unroll=r.random() < 0.3, **loop_settings(r))(b, initial_state=states)
+    else:
+        y, *states = L.Bidirectional(kind(units, return_state=True, return_sequences=r.random() < 0.5))(a)
+        z = L.Bidirectional(kind(units, return_sequences=r.random() < 0.5))(b, initial_state=states)
+    return ended(inputs, [y, z])
+
+
+KINDS = [conv3d, conv3d_transpose, conv1d_transpose, pooling3d, volume_sizes, adaptive, channels_first, resizing, center_crop, integers, integers_counted, rnn_cells, rnn_states, conv_lstm, distributed, dense, attention, attention_of_heads, masks, masks, states_and_masks]

@@ -26,6 +26,13 @@ pub fn predict_with(
     run(keras, &graph, pixels, read)
 }
 
+/// The predictions for the same samples a second time: they differ where something goes on from batch to batch.
+#[allow(dead_code)] // not everybody has states
+pub fn predict_again(keras: &Keras, batch: usize) -> Vec<Vec<f32>> {
+    let graph = keras.model.lower(batch, Mode::Inference).unwrap();
+    run_times(keras, &graph, false, |_, weight| by_rule(weight, 1.0), 2)
+}
+
 /// The results in training, with weights by the rule.
 #[allow(dead_code)] // not everybody trains
 pub fn trained(keras: &Keras, batch: usize, pixels: bool) -> Vec<Vec<f32>> {
@@ -93,6 +100,16 @@ fn run(
     pixels: bool,
     read: impl Fn(usize, &Weight) -> Vec<f32>,
 ) -> Vec<Vec<f32>> {
+    run_times(keras, graph, pixels, read, 1)
+}
+
+fn run_times(
+    keras: &Keras,
+    graph: &Graph,
+    pixels: bool,
+    read: impl Fn(usize, &Weight) -> Vec<f32>,
+    times: usize,
+) -> Vec<Vec<f32>> {
     let target = CPU.target(Profile::default());
     let made = plan(graph, &target, Options::default(), &Residents::default());
     let arena = verify_arena(vec![(graph.clone(), made)], &target).unwrap();
@@ -103,6 +120,14 @@ fn run(
         let id = graph.find(&weight.name).unwrap();
         executor.write_f32(program, id, |into| into.copy_from_slice(&read(position, weight)));
     }
+    for _ in 0..times {
+        write_inputs(&mut executor, program, graph, pixels);
+        executor.run(program).unwrap();
+    }
+    graph.outputs().iter().map(|&output| executor.read_f32(program, output)).collect()
+}
+
+fn write_inputs(executor: &mut Executor, program: ProgramId, graph: &Graph, pixels: bool) {
     for (position, id) in graph.inputs().collect::<Vec<ValueId>>().into_iter().enumerate() {
         let value = graph.value(id);
         let count = value.tensor.shape.elements();
@@ -119,6 +144,4 @@ fn run(
             }),
         }
     }
-    executor.run(program).unwrap();
-    graph.outputs().iter().map(|&output| executor.read_f32(program, output)).collect()
 }

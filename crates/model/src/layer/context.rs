@@ -263,6 +263,15 @@ impl<'a> Context<'a> {
         self.persistent(name, tensor, Role::Statistic, Init::Constant(start))
     }
 
+    /// Adds a state that goes on from batch to batch: what the layer begins with, and lets follow its last one.
+    pub(super) fn carried(&mut self, name: &str, shape: &Shape) -> Result<ValueId, ShapeError> {
+        if self.kept.is_shared(&self.node.name) || self.step_of.1 > 1 {
+            let problem = "a stateful layer that is called several times is not supported";
+            return Err(self.refusal(&[], problem.to_string()));
+        }
+        self.statistic(name, TensorType::f32(shape.clone()), 0.0)
+    }
+
     /// Notes what a layer gives beside its result, for the nodes that read it.
     pub fn beside(&mut self, result: Signal, others: Vec<Signal>) -> Signal {
         self.kept.others.insert(result.value, others);

@@ -1,9 +1,10 @@
 //! Long short-term memory whose products are convolutions (Shi et al. 2015).
 
-use super::stepwise::{Way, go, turned};
+use super::begun::Begun;
+use super::stepwise::{Way, go};
 use super::{Activation, Context, Conv3d, Lowered, Signal};
 use crate::Initializer;
-use plimsoll_graph::op::{BiasAdd, Binary, Conv2d, Fill, Padding, Slice, Sliding};
+use plimsoll_graph::op::{BiasAdd, Binary, Conv2d, Padding, Slice, Sliding};
 use plimsoll_graph::{Init, Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,12 @@ pub struct ConvLstm {
     pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
+    /// Whether a batch begins with the states that the one before it ended with.
+    #[serde(default)]
+    pub stateful: bool,
+    /// Whether the result is 0 at padding, rather than what it was before.
+    #[serde(default)]
+    pub zero_output_for_mask: bool,
 }
 
 /// How a convolution moves.
@@ -71,21 +78,16 @@ impl ConvLstm {
         let kernel = Shape::new([&self.kernel_size[..], &[self.filters, gates]].concat());
         let recurrent = at.parameter("conv_lstm_cell/recurrent_kernel", kernel, Init::Orthogonal)?;
         let projected = self.biased(at, projected, gates)?;
-        let states = match given {
-            [h, c] => vec![h.value, c.value],
-            _ => {
-                let shape = Shape::new([&[batch], &spatial[..], &[self.filters]].concat());
-                vec![at.op(Fill { shape, value: 0.0 }, &[])?; 2]
-            }
+        let shape = Shape::new([&[batch], &spatial[..], &[self.filters]].concat());
+        let begun = Begun::new(at, given, &[shape.clone(), shape], self.stateful.then_some(""))?;
+        let way = Way {
+            reverse: self.go_backwards,
+            sequences: self.return_sequences,
+            zero_output_for_mask: self.zero_output_for_mask,
         };
-        let way = Way { reverse: self.go_backwards, sequences: self.return_sequences };
         let seen = Signal { value: projected, ..*x };
-        let gone = go(at, seen, states, 0, way, |at, x, states| self.step(at, x, states, recurrent))?;
-        let result = match self.return_sequences && self.go_backwards {
-            true => gone.result.with(turned(at, gone.result.value)?),
-            false => gone.result,
-        };
-        Ok(gone.with_states(at, result, self.return_state))
+        let gone = go(at, seen, &begun, 0, way, |at, x, states| self.step(at, x, states, recurrent))?;
+        gone.finished(at, way, self.return_state)
     }
 
     /// The convolution of all positions as one batch.

@@ -2,7 +2,7 @@
 
 use super::{Context, Lowered, Signal};
 use plimsoll_graph::op::{self, NotEqual};
-use plimsoll_graph::{ElementType, Init};
+use plimsoll_graph::{ElementType, Init, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// A row of a table for each id.
@@ -32,11 +32,14 @@ impl Embedding {
         if at.element(ids.value) == ElementType::F32 {
             ids.value = at.op(op::Cast { to: ElementType::I32 }, &[ids.value])?;
         }
-        // Keras's `uniform` initializer.
-        let init = Init::Uniform(0.05);
-        let table = at.parameter("embeddings", [self.input_dim, self.output_dim], init)?;
+        let table = self.table(at)?;
         let value = at.op(op::Embedding {}, &[table, ids.value])?;
         let mask = self.mask_zero.then(|| at.op(NotEqual { value: 0 }, &[ids.value])).transpose()?;
         Ok(Signal { value, mask })
+    }
+
+    /// The table, with Keras's `uniform` initializer.
+    pub(super) fn table(&self, at: &mut Context<'_>) -> Result<ValueId, ShapeError> {
+        at.parameter("embeddings", [self.input_dim, self.output_dim], Init::Uniform(0.05))
     }
 }

@@ -1,8 +1,6 @@
 //! Gated recurrent unit (Cho et al. 2014).
 
-use super::lstm::{
-    columns, dropped_input, finish, in_order_of_steps, is_plain, project, recurrent_mask, sequence_and_states,
-};
+use super::lstm::{columns, dropped_input, finish, is_plain, project, recurrent_mask, sequence_and_states};
 use super::stepwise::{Gone, Way, go};
 use super::{Activation, Context, Lowered, Signal};
 use plimsoll_graph::op::{self, BiasAdd, Binary, Fill, MatMul, Slice, Unary};
@@ -32,6 +30,12 @@ pub struct Gru {
     pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
+    /// Whether a batch begins with the states that the one before it ended with.
+    #[serde(default)]
+    pub stateful: bool,
+    /// Whether the result is 0 at padding, rather than what it was before.
+    #[serde(default)]
+    pub zero_output_for_mask: bool,
 }
 
 impl Gru {
@@ -48,6 +52,8 @@ impl Gru {
             return_sequences: false,
             return_state: false,
             go_backwards: false,
+            stateful: false,
+            zero_output_for_mask: false,
         }
     }
 
@@ -62,9 +68,12 @@ impl Gru {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let gone = self.run(at, inputs, "", self.go_backwards)?;
-        let turned = self.return_sequences && self.go_backwards;
-        let result = in_order_of_steps(at, gone.result, turned)?;
-        Ok(gone.with_states(at, result, self.return_state))
+        gone.finished(at, self.way(self.go_backwards), self.return_state)
+    }
+
+    fn way(&self, reverse: bool) -> Way {
+        let (sequences, zero_output_for_mask) = (self.return_sequences, self.zero_output_for_mask);
+        Way { reverse, sequences, zero_output_for_mask }
     }
 
     /// The GRU with parameters under a prefix, in a direction; results stand at the positions they belong to.
@@ -75,7 +84,7 @@ impl Gru {
         prefix: &str,
         reverse: bool,
     ) -> Result<Gone, ShapeError> {
-        let (x, states) = sequence_and_states(at, inputs, 1, self.units)?;
+        let (x, begun) = sequence_and_states(at, inputs, 1, self.units, self.stateful.then_some(prefix))?;
         let [batch, _, features] = at.extents(x.value)?;
         let gates = at.product(&[3, self.units])?;
         let seen = dropped_input(at, x.value, self.dropout)?;
@@ -85,7 +94,8 @@ impl Gru {
         let recurrent = at.parameter(&name, [self.units, gates], Init::Orthogonal)?;
         let (projected, recurrent_bias) = self.biased(at, projected, &cell, gates)?;
         let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
-        let plain = inputs.len() == 1 && self.reset_after;
+        let way = self.way(reverse);
+        let plain = begun.zeros && self.reset_after;
         if plain && is_plain(self.activation, self.recurrent_activation, mask) {
             let operands: Vec<ValueId> =
                 [projected, recurrent, recurrent_bias].into_iter().chain(x.mask).collect();
@@ -95,10 +105,9 @@ impl Gru {
                 true => finish(at, x.with(states), false, reverse)?.value,
                 false => result.value,
             };
-            return Ok(Gone { result, states: vec![last] });
+            return Gone { result, states: vec![last] }.zeroed(at, x.mask, way);
         }
-        let way = Way { reverse, sequences: self.return_sequences };
-        go(at, x.with(projected), states, 0, way, |at, x, states| {
+        go(at, x.with(projected), &begun, 0, way, |at, x, states| {
             let seen = mask.apply(at, states[0])?;
             Ok(vec![self.step(at, x, [states[0], seen], [recurrent, recurrent_bias])?])
         })

@@ -54,6 +54,11 @@ impl Kept {
         if *so_far == 1 { layer.to_string() } else { format!("{layer}:{so_far}") }
     }
 
+    /// Whether a layer is called more than once.
+    pub(super) fn is_shared(&self, layer: &str) -> bool {
+        self.calls.get(layer).is_some_and(|&(all, _)| all > 1)
+    }
+
     /// What a layer's parameter is called: `layer/kernel`, unless that is another layer's `kernel` or an input.
     pub(super) fn free_name(&mut self, layer: &str, parameter: &str) -> String {
         let mut name = format!("{layer}/{parameter}");

@@ -1,7 +1,8 @@
 //! Long short-term memory (Hochreiter and Schmidhuber 1997).
 
+use super::begun::Begun;
 use super::dropout::drop_elements;
-use super::stepwise::{Gone, Way, go, turned};
+use super::stepwise::{Gone, Way, go};
 use super::{Activation, Context, Lowered, Signal};
 use crate::Initializer;
 use plimsoll_graph::op::{self, BiasAdd, Binary, Fill, MatMul, Slice};
@@ -31,6 +32,12 @@ pub struct Lstm {
     pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
+    /// Whether a batch begins with the states that the one before it ended with.
+    #[serde(default)]
+    pub stateful: bool,
+    /// Whether the result is 0 at padding, rather than what it was before.
+    #[serde(default)]
+    pub zero_output_for_mask: bool,
 }
 
 impl Lstm {
@@ -47,6 +54,8 @@ impl Lstm {
             return_sequences: false,
             return_state: false,
             go_backwards: false,
+            stateful: false,
+            zero_output_for_mask: false,
         }
     }
 
@@ -61,9 +70,12 @@ impl Lstm {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let gone = self.run(at, inputs, "", self.go_backwards)?;
-        let turned = self.return_sequences && self.go_backwards;
-        let result = in_order_of_steps(at, gone.result, turned)?;
-        Ok(gone.with_states(at, result, self.return_state))
+        gone.finished(at, self.way(self.go_backwards), self.return_state)
+    }
+
+    fn way(&self, reverse: bool) -> Way {
+        let (sequences, zero_output_for_mask) = (self.return_sequences, self.zero_output_for_mask);
+        Way { reverse, sequences, zero_output_for_mask }
     }
 
     /// The LSTM with parameters under a prefix, in a direction; results stand at the positions they belong to.
@@ -74,7 +86,7 @@ impl Lstm {
         prefix: &str,
         reverse: bool,
     ) -> Result<Gone, ShapeError> {
-        let (x, states) = sequence_and_states(at, inputs, 2, self.units)?;
+        let (x, begun) = sequence_and_states(at, inputs, 2, self.units, self.stateful.then_some(prefix))?;
         let [batch, _, features] = at.extents(x.value)?;
         let gates = at.product(&[4, self.units])?;
         let seen = dropped_input(at, x.value, self.dropout)?;
@@ -88,16 +100,16 @@ impl Lstm {
             projected = at.op(BiasAdd {}, &[projected, bias])?;
         }
         let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
+        let way = self.way(reverse);
         // The op begins with zeros, and the gradient of its last cell would be lost.
-        let plain = inputs.len() == 1 && !self.return_state;
+        let plain = begun.zeros && !self.return_state;
         if plain && is_plain(self.activation, self.recurrent_activation, mask) {
             let operands: Vec<ValueId> = [projected, recurrent].into_iter().chain(x.mask).collect();
             let states = at.op(op::Lstm { reverse }, &operands)?;
             let result = finish(at, x.with(states), self.return_sequences, reverse)?;
-            return Ok(Gone { result, states: Vec::new() });
+            return Gone { result, states: Vec::new() }.zeroed(at, x.mask, way);
         }
-        let way = Way { reverse, sequences: self.return_sequences };
-        go(at, x.with(projected), states, 0, way, |at, x, states| {
+        go(at, x.with(projected), &begun, 0, way, |at, x, states| {
             let h = mask.apply(at, states[0])?;
             Ok(self.step(at, x, [h, states[1]], recurrent)?.to_vec())
         })
@@ -127,28 +139,22 @@ impl Lstm {
     }
 }
 
-/// What a recurrent layer reads: a sequence, and the states it begins with, which are zeros where none are given.
+/// What a recurrent layer reads: a sequence, and the states it begins with.
 pub(super) fn sequence_and_states(
     at: &mut Context<'_>,
     inputs: &[Signal],
     count: usize,
     units: usize,
-) -> Result<(Signal, Vec<ValueId>), ShapeError> {
+    stateful: Option<&str>,
+) -> Result<(Signal, Begun), ShapeError> {
     let Some((&x, given)) = inputs.split_first() else {
         return Err(at.refusal(&[], "it takes a sequence".to_string()));
     };
     // No state is made where the gates are absurdly many.
     at.product(&[4, units])?;
-    if given.len() == count {
-        return Ok((x, given.iter().map(|state| state.value).collect()));
-    }
-    let values: Vec<ValueId> = inputs.iter().map(|input| input.value).collect();
-    if !given.is_empty() {
-        return Err(at.refusal(&values, format!("it begins with {count} states, not {}", given.len())));
-    }
     let [batch, ..]: [usize; 3] = at.extents(x.value)?;
-    let zeros = at.op(Fill { shape: [batch, units].into(), value: 0.0 }, &[])?;
-    Ok((x, vec![zeros; count]))
+    let shapes = vec![Shape::new([batch, units]); count];
+    Ok((x, Begun::new(at, given, &shapes, stateful)?))
 }
 
 /// The mask of recurrent dropout, the same at every step, if there is one.
@@ -230,13 +236,4 @@ pub(super) fn finish(at: &mut Context<'_>, states: Signal, sequences: bool, reve
     let slice = Slice { start: vec![0, last, 0], size: vec![batch, 1, units] };
     let state = at.op(slice, &[states.value])?;
     Ok(Signal::bare(at.op(op::Reshape { shape: [batch, units].into() }, &[state])?))
-}
-
-/// Keras gives a sequence that ran backwards in the order of its steps, outside of a bidirectional layer. The mask
-/// stays as it is.
-pub(super) fn in_order_of_steps(at: &mut Context<'_>, result: Signal, backwards: bool) -> Lowered {
-    match backwards {
-        true => Ok(result.with(turned(at, result.value)?)),
-        false => Ok(result),
-    }
 }

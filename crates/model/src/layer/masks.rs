@@ -5,24 +5,36 @@ use super::{Context, Layer, Lowered, Recurrent, Signal};
 use plimsoll_graph::op::{Binary, Concat, Fill, Unary};
 use plimsoll_graph::{Shape, ShapeError, ValueId};
 
-/// A layer's result with the mask that goes on with it.
-pub(crate) fn with_mask(layer: &Layer, at: &mut Context<'_>, inputs: &[Signal], made: Signal) -> Lowered {
+/// A layer's result with the mask that goes on with it, where its inputs have the masks that it is called with. What
+/// its first input brings along by itself is `own`. The list names every layer, so that a new one must say what it
+/// does.
+pub(crate) fn with_mask(
+    layer: &Layer,
+    at: &mut Context<'_>,
+    inputs: &[Signal],
+    own: Option<ValueId>,
+    made: Signal,
+) -> Lowered {
     let first = inputs.first().and_then(|input| input.mask);
     let mask = match layer {
-        Layer::Embedding(_) | Layer::Masking(_) => made.mask,
+        Layer::Embedding(_) | Layer::Masking(_) | Layer::ReversibleEmbedding(_) => made.mask,
         Layer::Beside(_) | Layer::Unfold(_) => made.mask,
         Layer::Activation(_) | Layer::PRelu(_) | Layer::Relu(_) | Layer::Softmax(_) => first,
         Layer::BatchNormalization(_) | Layer::GroupNormalization(_) | Layer::LayerNormalization(_) => first,
         Layer::UnitNormalization(_) | Layer::Normalization(_) | Layer::Rescaling(_) => first,
         Layer::Dropout(_) | Layer::GaussianDropout(_) | Layer::GaussianNoise(_) => first,
         Layer::AlphaDropout(_) => first,
-        Layer::Dense(_) | Layer::TimeDistributed(_) | Layer::MultiHeadAttention(_) => first,
-        Layer::Lstm(layer) => first.filter(|_| layer.return_sequences),
-        Layer::Gru(layer) => first.filter(|_| layer.return_sequences),
-        Layer::SimpleRnn(layer) => first.filter(|_| layer.return_sequences),
-        Layer::StackedRnn(layer) => first.filter(|_| layer.return_sequences),
-        Layer::ConvLstm(layer) => first.filter(|_| layer.return_sequences),
-        Layer::Bidirectional(both) => first.filter(|_| match &both.layer {
+        Layer::Dense(_) | Layer::TimeDistributed(_) | Layer::Attention(_) => first,
+        // Whatever grouped attention is told about its query, its result has the mask that the query brings along.
+        Layer::MultiHeadAttention(attention) if attention.key_value_heads.is_some() => own,
+        Layer::MultiHeadAttention(_) => first,
+        // A mask that was overlooked goes on all the same.
+        Layer::Lstm(layer) => first.or(own).filter(|_| layer.return_sequences),
+        Layer::Gru(layer) => first.or(own).filter(|_| layer.return_sequences),
+        Layer::SimpleRnn(layer) => first.or(own).filter(|_| layer.return_sequences),
+        Layer::StackedRnn(layer) => first.or(own).filter(|_| layer.return_sequences),
+        Layer::ConvLstm(layer) => first.or(own).filter(|_| layer.return_sequences),
+        Layer::Bidirectional(both) => first.or(own).filter(|_| match &both.layer {
             Recurrent::Lstm(layer) => layer.return_sequences,
             Recurrent::Gru(layer) => layer.return_sequences,
             Recurrent::SimpleRnn(layer) => layer.return_sequences,
@@ -32,7 +44,22 @@ pub(crate) fn with_mask(layer: &Layer, at: &mut Context<'_>, inputs: &[Signal], 
         Layer::Operation(_) if layer.gives_back() && inputs.iter().any(|input| input.value == made.value) => {
             first
         }
-        _ => None,
+        Layer::Operation(_) | Layer::MaskOperation(_) | Layer::Fold(_) => None,
+        Layer::Augmentation(_) | Layer::AutoContrast(_) | Layer::StochasticDepth(_) => None,
+        Layer::CategoryEncoding(_) | Layer::Discretization(_) | Layer::Hashing(_) => None,
+        Layer::IntegerLookup(_) | Layer::EinsumDense(_) | Layer::Dot(_) => None,
+        Layer::CenterCrop(_) | Layer::Resizing(_) | Layer::ChannelsFirst(_) => None,
+        Layer::Conv1d(_) | Layer::Conv2d(_) | Layer::Conv3d(_) => None,
+        Layer::Conv1dTranspose(_) | Layer::Conv2dTranspose(_) | Layer::Conv3dTranspose(_) => None,
+        Layer::DepthwiseConv1d(_) | Layer::DepthwiseConv2d(_) => None,
+        Layer::SeparableConv1d(_) | Layer::SeparableConv2d(_) => None,
+        Layer::AdaptivePooling(_) | Layer::GlobalPooling(_) => None,
+        Layer::Pooling1d(_) | Layer::Pooling2d(_) | Layer::Pooling3d(_) => None,
+        Layer::Cropping1d(_) | Layer::Cropping2d(_) | Layer::Cropping3d(_) => None,
+        Layer::UpSampling1d(_) | Layer::UpSampling2d(_) | Layer::UpSampling3d(_) => None,
+        Layer::ZeroPadding1d(_) | Layer::ZeroPadding2d(_) | Layer::ZeroPadding3d(_) => None,
+        Layer::Flatten(_) | Layer::Permute(_) | Layer::RepeatVector(_) | Layer::Reshape(_) => None,
+        Layer::CustomScaleLayer(_) | Layer::LayerScale(_) | Layer::RmsNormalization(_) => None,
     };
     Ok(Signal { mask, ..made })
 }

@@ -1,12 +1,11 @@
 //! Multi-head attention (Vaswani et al. 2017).
 
 use super::dropout::drop_elements;
+use super::visible::Visible;
 use super::{Context, Lowered, Signal};
 use crate::Initializer;
-use plimsoll_graph::op::{
-    self, Attention, BiasAdd, Binary, MatMul, Reduce, Reduction, Softmax, Transpose, Unary,
-};
-use plimsoll_graph::{Init, Shape, ShapeError, ValueId};
+use plimsoll_graph::op::{self, Attention, BiasAdd, Binary, Broadcast, MatMul, Softmax, Transpose, Unary};
+use plimsoll_graph::{Init, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// Attention of a query to keys and values. It reads `(query, value)` or `(query, value, key)`, as in Keras,
@@ -30,6 +29,19 @@ pub struct MultiHeadAttention {
     /// Whether the last input says which queries see which keys.
     #[serde(default)]
     pub attention_mask: bool,
+    /// How many positions from itself a query does not see any more, on either side.
+    #[serde(default)]
+    pub sliding_window: Option<usize>,
+    /// Whether what is attended is multiplied with a sigmoid of the query before heads are combined.
+    #[serde(default)]
+    pub use_gate: bool,
+    /// Whether the scores, after softmax, are a result, too.
+    #[serde(default)]
+    pub return_attention_scores: bool,
+    /// So many heads of keys and values, each for several of queries: Keras's `GroupQueryAttention` (Ainslie et al.
+    /// 2023). As many as heads of queries if not given.
+    #[serde(default)]
+    pub key_value_heads: Option<usize>,
 }
 
 impl MultiHeadAttention {
@@ -44,6 +56,10 @@ impl MultiHeadAttention {
             output_shape: None,
             use_causal_mask: false,
             attention_mask: false,
+            sliding_window: None,
+            use_gate: false,
+            return_attention_scores: false,
+            key_value_heads: None,
         }
     }
 
@@ -69,25 +85,57 @@ impl MultiHeadAttention {
         let [_, length, width] = at.extents(query.value)?;
         let [_, keys, _] = at.extents(key.value)?;
         let value_dim = self.value_dim.unwrap_or(self.key_dim);
-        let q = self.project(at, "query", query.value, self.key_dim)?;
-        let k = self.project(at, "key", key.value, self.key_dim)?;
-        let v = self.project(at, "value", value.value, value_dim)?;
+        let key_heads = self.key_value_heads.unwrap_or(self.num_heads);
+        let q = self.project(at, "query", query.value, [self.num_heads, self.key_dim])?;
+        let k = self.project(at, "key", key.value, [key_heads, self.key_dim])?;
+        let gate = match self.use_gate {
+            true => Some(self.project(at, "gate", query.value, [self.num_heads, value_dim])?),
+            false => None,
+        };
+        let v = self.project(at, "value", value.value, [key_heads, value_dim])?;
+        let (k, v) = (self.for_all_heads(at, k)?, self.for_all_heads(at, v)?);
         let masks: Vec<ValueId> = value.mask.into_iter().chain(key.mask).collect();
         let mask = if masks.is_empty() { None } else { Some(at.smallest(&masks)?) };
-        let rows = Rows { query: query.mask, keys: mask, causal: self.use_causal_mask, attention_mask };
+        let (causal, window) = (self.use_causal_mask, self.sliding_window);
+        let visible = Visible { query: query.mask, keys: mask, causal, window, attention_mask };
         let drops = at.is_training() && self.dropout > 0.0;
-        let open = drops || attention_mask.is_some() || (self.use_causal_mask && length != keys);
-        // Keras 3.15 has two ways: with dropout, queries that see no key get 0, else they see all keys alike.
-        let alike = self.dropout == 0.0;
-        let attended = if open {
-            self.attend_in_the_open(at, [q, k, v], rows, alike)?
+        let open = drops || attention_mask.is_some() || window.is_some() || (causal && length != keys);
+        // Keras 3.15 has two ways: with scores in the open, queries that see no key get 0, else they see all alike.
+        let alike = self.dropout == 0.0 && !self.return_attention_scores;
+        let (mut attended, weights) = if open || self.return_attention_scores {
+            let (attended, weights) = self.attend_in_the_open(at, [q, k, v], visible, alike)?;
+            (attended, Some(weights))
         } else {
-            let attention = Attention { scale: self.scale(), causal: self.use_causal_mask };
+            let attention = Attention { scale: self.scale(), causal };
             let attended = at.op(attention, &[q, k, v].into_iter().chain(mask).collect::<Vec<_>>())?;
-            rows.finished(at, attended, v, alike)?
+            (visible.finished(at, attended, v, alike)?, None)
         };
+        if let Some(gate) = gate {
+            let gate = at.op(Unary::Sigmoid, &[gate])?;
+            attended = at.op(Binary::Multiply, &[attended, gate])?;
+        }
         let result = self.combine(at, attended, value_dim, self.output_shape.unwrap_or(width))?;
-        Ok(query.with(result))
+        let result = query.with(result);
+        Ok(match weights.filter(|_| self.return_attention_scores) {
+            Some(weights) => at.beside(result, vec![Signal::bare(weights)]),
+            None => result,
+        })
+    }
+
+    /// Keys or values with a copy for each head of queries that looks at them.
+    fn for_all_heads(&self, at: &mut Context<'_>, x: ValueId) -> Result<ValueId, ShapeError> {
+        let [batch, length, heads, dim] = at.extents(x)?;
+        if heads == self.num_heads {
+            return Ok(x);
+        }
+        if heads == 0 || !self.num_heads.is_multiple_of(heads) {
+            let problem = format!("{} heads of queries cannot share {heads} of keys", self.num_heads);
+            return Err(at.refusal(&[x], problem));
+        }
+        let copies = at.reshaped(x, [batch, length, heads, 1, dim])?;
+        let shape = [batch, length, heads, self.num_heads / heads, dim].into();
+        let copies = at.op(Broadcast { shape }, &[copies])?;
+        at.reshaped(copies, [batch, length, self.num_heads, dim])
     }
 
     fn scale(&self) -> f32 {
@@ -100,20 +148,20 @@ impl MultiHeadAttention {
         at: &mut Context<'_>,
         name: &str,
         x: ValueId,
-        dim: usize,
+        [heads, dim]: [usize; 2],
     ) -> Result<ValueId, ShapeError> {
         let [batch, length, features] = at.extents(x)?;
-        let columns = at.product(&[self.num_heads, dim])?;
+        let columns = at.product(&[heads, dim])?;
         let init = Initializer::GLOROT_UNIFORM.with_fans(features as f64, columns as f64);
-        let kernel = at.parameter(&format!("{name}/kernel"), [features, self.num_heads, dim], init)?;
+        let kernel = at.parameter(&format!("{name}/kernel"), [features, heads, dim], init)?;
         let kernel = at.op(op::Reshape { shape: [features, columns].into() }, &[kernel])?;
         let mut y = at.op(MatMul::default(), &[x, kernel])?;
         if self.use_bias {
-            let bias = at.parameter(&format!("{name}/bias"), [self.num_heads, dim], Init::Constant(0.0))?;
+            let bias = at.parameter(&format!("{name}/bias"), [heads, dim], Init::Constant(0.0))?;
             let bias = at.op(op::Reshape { shape: [columns].into() }, &[bias])?;
             y = at.op(BiasAdd {}, &[y, bias])?;
         }
-        at.op(op::Reshape { shape: [batch, length, self.num_heads, dim].into() }, &[y])
+        at.op(op::Reshape { shape: [batch, length, heads, dim].into() }, &[y])
     }
 
     /// `[n, t, heads, dim] -> [n, t, width]`, by a kernel `[heads, dim, width]`.
@@ -139,14 +187,14 @@ impl MultiHeadAttention {
     }
 
     /// The same as the attention op, but with the matrix of scores in the open, where dropout and masks of all kinds
-    /// can reach it.
+    /// can reach it; with the scores after softmax.
     fn attend_in_the_open(
         &self,
         at: &mut Context<'_>,
         operands: [ValueId; 3],
-        rows: Rows,
+        visible: Visible,
         alike: bool,
-    ) -> Result<ValueId, ShapeError> {
+    ) -> Result<(ValueId, ValueId), ShapeError> {
         let heads_first = Transpose { order: vec![0, 2, 1, 3] };
         let mut turned = Vec::new();
         for operand in operands {
@@ -154,7 +202,7 @@ impl MultiHeadAttention {
         }
         let scores = at.op(MatMul { transpose_a: false, transpose_b: true }, &turned[..2])?;
         let mut scores = at.op(Unary::MultiplyScalar(self.scale()), &[scores])?;
-        let mask = rows.of_scores(at, scores)?;
+        let mask = visible.of_scores(at, scores)?;
         if let Some(mask) = mask {
             scores = at.masked_scores(scores, mask)?;
         }
@@ -162,119 +210,11 @@ impl MultiHeadAttention {
         if let Some(mask) = mask.filter(|_| !alike) {
             weights = at.op(Binary::Multiply, &[weights, mask])?;
         }
+        let mut dropped = weights;
         if at.is_training() && self.dropout > 0.0 {
-            weights = drop_elements(at, self.dropout, weights)?;
+            dropped = drop_elements(at, self.dropout, weights)?;
         }
-        let attended = at.op(MatMul::default(), &[weights, turned[2]])?;
-        at.op(heads_first, &[attended])
+        let attended = at.op(MatMul::default(), &[dropped, turned[2]])?;
+        Ok((at.op(heads_first, &[attended])?, weights))
     }
-}
-
-/// Which queries see which keys.
-#[derive(Clone, Copy)]
-struct Rows {
-    /// `[batch, queries]`
-    query: Option<ValueId>,
-    /// `[batch, keys]`
-    keys: Option<ValueId>,
-    /// Whether a query sees only keys up to its own position.
-    causal: bool,
-    /// `[batch, queries, keys]` or `[batch, heads, queries, keys]`, or stretched to that.
-    attention_mask: Option<ValueId>,
-}
-
-impl Rows {
-    /// What the attention op gives, with what Keras gives for queries that see no key: 0, or the mean of all values.
-    fn finished(
-        self,
-        at: &mut Context<'_>,
-        attended: ValueId,
-        v: ValueId,
-        alike: bool,
-    ) -> Result<ValueId, ShapeError> {
-        let Some(seeing) = self.seeing(at, attended, v)? else { return Ok(attended) };
-        let seeing = at.mask_for(seeing, 4)?;
-        let kept = at.op(Binary::Multiply, &[attended, seeing])?;
-        if !alike {
-            return Ok(kept);
-        }
-        let mean = Reduce { reduction: Reduction::Mean, axes: vec![1], keep_axes: true };
-        let mean = at.op(mean, &[v])?;
-        let others = at.opposite(seeing)?;
-        let others = at.op(Binary::Multiply, &[mean, others])?;
-        at.op(Binary::Add, &[kept, others])
-    }
-
-    /// Which queries see a key: `[batch, queries]`; nothing if all do.
-    fn seeing(
-        self,
-        at: &mut Context<'_>,
-        attended: ValueId,
-        v: ValueId,
-    ) -> Result<Option<ValueId>, ShapeError> {
-        let (queries, keys) = (at.shape(attended)[1], at.shape(v)[1]);
-        let any = match self.keys {
-            None => None,
-            Some(mask) if self.causal => {
-                let earlier = not_later(at, queries, keys)?;
-                let count = at.op(MatMul { transpose_a: false, transpose_b: true }, &[mask, earlier])?;
-                let half = at.scalar(0.5)?;
-                Some(at.op(Binary::GreaterEqual, &[count, half])?)
-            }
-            Some(mask) => {
-                let any = Reduce { reduction: Reduction::Max, axes: vec![1], keep_axes: true };
-                Some(at.op(any, &[mask])?)
-            }
-        };
-        Ok(match (self.query, any) {
-            (Some(query), Some(any)) => Some(at.op(Binary::Multiply, &[query, any])?),
-            (query, any) => query.or(any),
-        })
-    }
-
-    /// 1 for each score that counts, stretched to `[batch, heads, queries, keys]`; nothing if all do.
-    fn of_scores(self, at: &mut Context<'_>, scores: ValueId) -> Result<Option<ValueId>, ShapeError> {
-        let [_, _, queries, keys] = at.extents(scores)?;
-        let mut masks = Vec::new();
-        if let Some(mask) = self.query {
-            let [batch, length] = at.extents(mask)?;
-            masks.push(at.reshaped(mask, [batch, 1, length, 1])?);
-        }
-        if let Some(mask) = self.keys {
-            let [batch, length] = at.extents(mask)?;
-            masks.push(at.reshaped(mask, [batch, 1, 1, length])?);
-        }
-        if self.causal {
-            masks.push(not_later(at, queries, keys)?);
-        }
-        if let Some(mask) = self.attention_mask {
-            let mut extents = at.shape(mask).extents().to_vec();
-            if extents.len() < 4 {
-                let missing = 4 - extents.len();
-                let place = extents.len().saturating_sub(2);
-                extents.splice(place..place, vec![1; missing]);
-            }
-            masks.push(at.reshaped(mask, Shape::new(extents))?);
-        }
-        let Some((&first, rest)) = masks.split_first() else { return Ok(None) };
-        let mut all = first;
-        for &mask in rest {
-            all = at.op(Binary::Multiply, &[all, mask])?;
-        }
-        let shape = at.shape(scores).clone();
-        if at.shape(all).broadcast(&shape).as_ref() != Some(&shape) {
-            let problem = format!("the attention mask is stretched to {}, not to {shape}", at.shape(all));
-            return Err(at.refusal(&[scores], problem));
-        }
-        Ok(Some(all))
-    }
-}
-
-/// `[queries, keys]`: 1 where the key does not come after the query.
-fn not_later(at: &mut Context<'_>, queries: usize, keys: usize) -> Result<ValueId, ShapeError> {
-    let counted = |count: usize| (0..count).map(|position| position as f32).collect::<Vec<_>>();
-    let query = at.constant(&counted(queries))?;
-    let query = at.reshaped(query, [queries, 1])?;
-    let key = at.constant(&counted(keys))?;
-    at.op(Binary::GreaterEqual, &[query, key])
 }

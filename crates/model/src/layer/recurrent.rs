@@ -63,6 +63,15 @@ impl Recurrent {
         }
     }
 
+    /// Whether a batch begins with the states that the one before it ended with.
+    pub(super) fn is_stateful(&self) -> bool {
+        match self {
+            Self::Lstm(layer) => layer.stateful,
+            Self::Gru(layer) => layer.stateful,
+            Self::SimpleRnn(layer) => layer.stateful,
+        }
+    }
+
     /// Whether time runs from the last position to the first.
     pub(super) fn goes_backwards(&self) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! The plain recurrent layer (Elman 1990).
 
-use super::lstm::{dropped_input, in_order_of_steps, project, recurrent_mask, sequence_and_states};
+use super::lstm::{dropped_input, project, recurrent_mask, sequence_and_states};
 use super::stepwise::{Gone, Way, go};
 use super::{Activation, Context, Lowered, Signal};
 use plimsoll_graph::op::{BiasAdd, Binary, MatMul};
@@ -26,6 +26,12 @@ pub struct SimpleRnn {
     pub return_state: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
+    /// Whether a batch begins with the states that the one before it ended with.
+    #[serde(default)]
+    pub stateful: bool,
+    /// Whether the result is 0 at padding, rather than what it was before.
+    #[serde(default)]
+    pub zero_output_for_mask: bool,
 }
 
 impl SimpleRnn {
@@ -40,6 +46,8 @@ impl SimpleRnn {
             return_sequences: false,
             return_state: false,
             go_backwards: false,
+            stateful: false,
+            zero_output_for_mask: false,
         }
     }
 
@@ -49,9 +57,12 @@ impl SimpleRnn {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let gone = self.run(at, inputs, "", self.go_backwards)?;
-        let turned = self.return_sequences && self.go_backwards;
-        let result = in_order_of_steps(at, gone.result, turned)?;
-        Ok(gone.with_states(at, result, self.return_state))
+        gone.finished(at, self.way(self.go_backwards), self.return_state)
+    }
+
+    fn way(&self, reverse: bool) -> Way {
+        let (sequences, zero_output_for_mask) = (self.return_sequences, self.zero_output_for_mask);
+        Way { reverse, sequences, zero_output_for_mask }
     }
 
     /// The layer with parameters under a prefix, in a direction; results stand at the positions they belong to.
@@ -62,7 +73,7 @@ impl SimpleRnn {
         prefix: &str,
         reverse: bool,
     ) -> Result<Gone, ShapeError> {
-        let (x, states) = sequence_and_states(at, inputs, 1, self.units)?;
+        let (x, begun) = sequence_and_states(at, inputs, 1, self.units, self.stateful.then_some(prefix))?;
         let [batch, _, features] = at.extents(x.value)?;
         let seen = dropped_input(at, x.value, self.dropout)?;
         let cell = format!("{prefix}simple_rnn_cell");
@@ -74,8 +85,7 @@ impl SimpleRnn {
             projected = at.op(BiasAdd {}, &[projected, bias])?;
         }
         let mask = recurrent_mask(at, self.recurrent_dropout, batch, self.units)?;
-        let way = Way { reverse, sequences: self.return_sequences };
-        go(at, x.with(projected), states, 0, way, |at, x, states| {
+        go(at, x.with(projected), &begun, 0, self.way(reverse), |at, x, states| {
             let h = mask.apply(at, states[0])?;
             Ok(vec![self.step(at, x, h, recurrent)?])
         })

@@ -1,10 +1,10 @@
 //! Several recurrent cells on top of each other, one step at a time.
 
+use super::begun::Begun;
 use super::recurrent::CellWeights;
-use super::stepwise::{Way, go, turned};
+use super::stepwise::{Way, go};
 use super::{Context, Lowered, Recurrent, Signal};
-use plimsoll_graph::op::Fill;
-use plimsoll_graph::{ShapeError, ValueId};
+use plimsoll_graph::{Shape, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -17,6 +17,12 @@ pub struct StackedRnn {
     pub return_sequences: bool,
     /// Whether time runs from the last position to the first.
     pub go_backwards: bool,
+    /// Whether a batch begins with the states that the one before it ended with.
+    #[serde(default)]
+    pub stateful: bool,
+    /// Whether the result is 0 at padding, rather than what it was before.
+    #[serde(default)]
+    pub zero_output_for_mask: bool,
 }
 
 impl StackedRnn {
@@ -28,7 +34,7 @@ impl StackedRnn {
         let [x] = at.operands(inputs)?;
         let [batch, _, mut features] = at.extents(x.value)?;
         let mut names: HashMap<&str, usize> = HashMap::new();
-        let (mut weights, mut states, mut shown) = (Vec::new(), Vec::new(), 0);
+        let (mut weights, mut shapes, mut shown) = (Vec::new(), Vec::new(), 0);
         for cell in &self.cells {
             let earlier = names.entry(cell.cell_name()).or_default();
             let name = match *earlier {
@@ -37,20 +43,21 @@ impl StackedRnn {
             };
             *earlier += 1;
             weights.push(cell.weights(at, &name, features)?);
-            shown = states.len();
+            shown = shapes.len();
             features = cell.units();
-            let zeros = at.op(Fill { shape: [batch, features].into(), value: 0.0 }, &[])?;
-            states.extend(vec![zeros; cell.state_count()]);
+            shapes.extend(vec![Shape::new([batch, features]); cell.state_count()]);
         }
         if self.cells.is_empty() {
             return Err(at.refusal(&[x.value], "it has no cells".to_string()));
         }
-        let way = Way { reverse: self.go_backwards, sequences: self.return_sequences };
-        let gone = go(at, x, states, shown, way, |at, x, states| self.step(at, x, states, &weights))?;
-        match self.return_sequences && self.go_backwards {
-            true => Ok(gone.result.with(turned(at, gone.result.value)?)),
-            false => Ok(gone.result),
-        }
+        let begun = Begun::new(at, &[], &shapes, self.stateful.then_some(""))?;
+        let way = Way {
+            reverse: self.go_backwards,
+            sequences: self.return_sequences,
+            zero_output_for_mask: self.zero_output_for_mask,
+        };
+        let gone = go(at, x, &begun, shown, way, |at, x, states| self.step(at, x, states, &weights))?;
+        gone.finished(at, way, false)
     }
 
     fn step(

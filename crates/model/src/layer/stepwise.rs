@@ -2,8 +2,9 @@
 //!
 //! Every step adds its own ops to the graph, so there are as many as the sequence is long.
 
-use super::{Context, Signal};
-use plimsoll_graph::op::{Binary, Concat, Slice, Unary};
+use super::begun::Begun;
+use super::{Context, Lowered, Signal};
+use plimsoll_graph::op::{Binary, Concat, Fill, Slice, Unary};
 use plimsoll_graph::{Shape, ShapeError, ValueId};
 
 /// Sequences that are longer than this are not taken apart.
@@ -16,6 +17,8 @@ pub(super) struct Way {
     pub(super) reverse: bool,
     /// Whether the result is that of every position, in the order of the positions, rather than the last one.
     pub(super) sequences: bool,
+    /// Whether the result is 0 at padding, rather than what it was before.
+    pub(super) zero_output_for_mask: bool,
 }
 
 /// What going through a sequence gives.
@@ -27,21 +30,47 @@ pub(super) struct Gone {
 }
 
 impl Gone {
-    /// The result with the states beside it, if they are asked for.
-    pub(super) fn with_states(self, at: &mut Context<'_>, result: Signal, asked: bool) -> Signal {
-        match asked {
+    /// What a layer by itself gives: Keras has a sequence that ran backwards in the order of its steps, outside of a
+    /// bidirectional layer, and leaves the mask as it is. States stand beside the result, if they are asked for.
+    pub(super) fn finished(self, at: &mut Context<'_>, way: Way, return_state: bool) -> Lowered {
+        let result = match way.sequences && way.reverse {
+            true => self.result.with(turned(at, self.result.value)?),
+            false => self.result,
+        };
+        Ok(match return_state {
             true => at.beside(result, self.states.into_iter().map(Signal::bare).collect()),
             false => result,
-        }
+        })
+    }
+
+    /// The same with 0 as the result at padding, where that is wanted.
+    pub(super) fn zeroed(
+        self,
+        at: &mut Context<'_>,
+        mask: Option<ValueId>,
+        way: Way,
+    ) -> Result<Self, ShapeError> {
+        let Some(mask) = mask.filter(|_| way.zero_output_for_mask) else { return Ok(self) };
+        let mask = match way.sequences {
+            true => mask,
+            false => {
+                let last = if way.reverse { 0 } else { at.shape(mask)[1] - 1 };
+                taken(at, mask, last)?
+            }
+        };
+        let mask = at.mask_for(mask, at.shape(self.result.value).rank())?;
+        let value = at.op(Binary::Multiply, &[self.result.value, mask])?;
+        Ok(Self { result: self.result.with(value), ..self })
     }
 }
 
 /// Runs a step at every position of `[batch, length, ...]`. A step gets what it sees of the position and the states,
-/// and gives the new states; the one at `shown` is the result. Where the mask is 0 the states stay as they are.
+/// and gives the new states; the one at `shown` is the result. Where the mask is 0 the states stay as they are, and so
+/// does the result, which is 0 before the first position that counts.
 pub(super) fn go(
     at: &mut Context<'_>,
     x: Signal,
-    mut states: Vec<ValueId>,
+    begun: &Begun,
     shown: usize,
     way: Way,
     mut step: impl FnMut(&mut Context<'_>, ValueId, &[ValueId]) -> Result<Vec<ValueId>, ShapeError>,
@@ -52,10 +81,13 @@ pub(super) fn go(
         return Err(at.refusal(&[x.value], problem));
     }
     let mut results = vec![None; length];
+    let mut states = begun.states.clone();
+    let mut result = None;
     for number in 0..length {
         let position = if way.reverse { length - 1 - number } else { number };
         let seen = taken(at, x.value, position)?;
         let mut after = step(at, seen, &states)?;
+        let made = after[shown];
         if let Some(mask) = x.mask {
             let mask = taken(at, mask, position)?;
             for (after, &before) in after.iter_mut().zip(&states) {
@@ -63,8 +95,19 @@ pub(super) fn go(
             }
         }
         states = after;
-        results[position] = Some(states[shown]);
+        result = Some(match x.mask {
+            Some(mask) if way.zero_output_for_mask || !begun.zeros => {
+                let mask = taken(at, mask, position)?;
+                let before = result.filter(|_| !way.zero_output_for_mask);
+                let before = before.map_or_else(|| nothing_like(at, made), Ok)?;
+                chosen(at, mask, made, before)?
+            }
+            _ => states[shown],
+        });
+        results[position] = result;
     }
+    begun.leave(at, &states)?;
+    let last = result.expect("there is a position");
     let result = match way.sequences {
         true => {
             let results: Vec<ValueId> = results.into_iter().flatten().collect();
@@ -72,11 +115,17 @@ pub(super) fn go(
         }
         false => {
             // Keras's loop copies what a step gives.
-            at.forget_logits(states[shown]);
-            Signal::bare(states[shown])
+            at.forget_logits(last);
+            Signal::bare(last)
         }
     };
     Ok(Gone { result, states })
+}
+
+/// Zeros in the shape of a value.
+fn nothing_like(at: &mut Context<'_>, value: ValueId) -> Result<ValueId, ShapeError> {
+    let shape = at.shape(value).clone();
+    at.op(Fill { shape, value: 0.0 }, &[])
 }
 
 /// One position of `[batch, length, ...]`, without the axis of positions.
@@ -89,7 +138,7 @@ fn taken(at: &mut Context<'_>, x: ValueId, position: usize) -> Result<ValueId, S
 }
 
 /// `[batch, length, ...]` in the opposite order of positions.
-pub(super) fn turned(at: &mut Context<'_>, sequence: ValueId) -> Result<ValueId, ShapeError> {
+fn turned(at: &mut Context<'_>, sequence: ValueId) -> Result<ValueId, ShapeError> {
     let length = at.shape(sequence)[1];
     if length > LONGEST {
         return Err(at.refusal(&[sequence], format!("sequences of more than {LONGEST} are not turned")));

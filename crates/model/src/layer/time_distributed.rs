@@ -33,6 +33,11 @@ impl TimeDistributed {
         {
             return norm.step_by_step(at, x);
         }
+        if self.layer.is_stateful() {
+            return Err(
+                at.refusal(&[x.value], "a stateful layer at every position is not supported".to_string())
+            );
+        }
         let both = at.product(&[batch, length])?;
         let positions = at.reshaped(x.value, Shape::new([&[both], rest].concat()))?;
         let mask = self.inner_mask(at, x, [batch, length])?;
@@ -70,6 +75,7 @@ impl TimeDistributed {
 fn takes_mask(layer: &Layer, rank: usize) -> bool {
     match layer {
         Layer::Lstm(_) | Layer::Gru(_) | Layer::SimpleRnn(_) | Layer::Bidirectional(_) => true,
+        Layer::StackedRnn(_) | Layer::ConvLstm(_) => true,
         // Its moving averages need none.
         Layer::BatchNormalization(_) => false,
         Layer::GlobalPooling(pooling) => pooling.reduction == Reduction::Mean && rank == 3,

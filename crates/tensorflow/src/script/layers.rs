@@ -2,7 +2,7 @@
 
 use plimsoll_graph::op::{Padding, Pool, Reduction};
 use plimsoll_model::Layer;
-use plimsoll_model::layer::{Activation, GlobalPooling, Lstm, Merge, Recurrent};
+use plimsoll_model::layer::{Activation, GlobalPooling, Lstm, Merge, MultiHeadAttention, Recurrent};
 
 /// The call that makes a layer of a model of images or of sequences; nothing for layers that only Keras's own
 /// applications use.
@@ -76,22 +76,18 @@ pub(super) fn code(layer: &Layer, images: bool) -> Option<String> {
                 different("scale", norm.scale, true),
             ],
         ),
-        Layer::Lstm(recurrent) => lstm(recurrent),
+        Layer::Lstm(recurrent) if !recurrent.stateful && !recurrent.zero_output_for_mask => lstm(recurrent),
         Layer::Merge(merge) => format!("{}()", merge_class(*merge)),
-        Layer::MultiHeadAttention(attention)
-            if attention.output_shape.is_none() && !attention.use_causal_mask =>
-        {
-            call(
-                "MultiHeadAttention",
-                [
-                    Some(attention.num_heads.to_string()),
-                    Some(attention.key_dim.to_string()),
-                    attention.value_dim.map(|dim| format!("value_dim={dim}")),
-                    different("dropout", attention.dropout, 0.0),
-                    different("use_bias", attention.use_bias, true),
-                ],
-            )
-        }
+        Layer::MultiHeadAttention(attention) if *attention == plain_attention(attention) => call(
+            "MultiHeadAttention",
+            [
+                Some(attention.num_heads.to_string()),
+                Some(attention.key_dim.to_string()),
+                attention.value_dim.map(|dim| format!("value_dim={dim}")),
+                different("dropout", attention.dropout, 0.0),
+                different("use_bias", attention.use_bias, true),
+            ],
+        ),
         Layer::Pooling2d(pooling) => call(
             pool_class(pooling.pool),
             [
@@ -195,6 +191,13 @@ fn global_pooling(pooling: &GlobalPooling, images: bool) -> Option<String> {
     };
     let class = format!("Global{kind}Pooling{}D", if images { 2 } else { 1 });
     Some(call(&class, [different("keepdims", pooling.keepdims, false)]))
+}
+
+/// Attention with the settings that are written, and Keras's for the others.
+fn plain_attention(attention: &MultiHeadAttention) -> MultiHeadAttention {
+    let MultiHeadAttention { num_heads, key_dim, value_dim, dropout, use_bias, .. } = *attention;
+    let plain = MultiHeadAttention::new(num_heads, key_dim).dropout(dropout);
+    MultiHeadAttention { value_dim, use_bias, ..plain }
 }
 
 fn lstm(lstm: &Lstm) -> String {

@@ -14,13 +14,11 @@ use plimsoll_model::layer::{
 use serde_json::{Value, json};
 
 pub(super) fn build(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    fields.only("zero_output_for_mask", &[json!(false)])?;
     Ok(recurrent(fields)?.into_layer())
 }
 
 /// Keras's `RNN`: a cell is the layer of the same kind, several on top of each other go step by step.
 pub(super) fn of_cells(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    fields.only("zero_output_for_mask", &[json!(false)])?;
     let (object, inside) = inner(fields, "cell")?;
     if object.class != "StackedRNNCells" {
         return Ok(of_cell(fields, &object, &inside)?.into_layer());
@@ -42,7 +40,8 @@ pub(super) fn of_cells(fields: &Fields<'_>) -> Result<Layer, KerasError> {
     }
     let return_sequences = fields.flag("return_sequences", false)?;
     let go_backwards = fields.flag("go_backwards", false)?;
-    Ok(StackedRnn { cells: stacked, return_sequences, go_backwards }.into())
+    let (stateful, zero_output_for_mask) = (is_stateful(fields)?, is_zero_at_padding(fields)?);
+    Ok(StackedRnn { cells: stacked, return_sequences, go_backwards, stateful, zero_output_for_mask }.into())
 }
 
 /// The layer of one cell, as the layer around it wants it.
@@ -78,7 +77,7 @@ fn recurrent(fields: &Fields<'_>) -> Result<Recurrent, KerasError> {
 
 /// What all recurrent layers have beside their cell.
 fn loop_settings(fields: &Fields<'_>) -> Result<(), KerasError> {
-    if fields.flag("stateful", false)? {
+    if is_stateful(fields)? {
         return Err(fields.problem_with_hint(
             "stateful=True is not supported: its state would go on from batch to batch",
             Some("save it with stateful=False, and every batch begins with zeros, or give it initial_state"),
@@ -88,6 +87,14 @@ fn loop_settings(fields: &Fields<'_>) -> Result<(), KerasError> {
     // How Keras computes it, not what.
     fields.skip(&["unroll", "implementation", "use_cudnn"]);
     Ok(())
+}
+
+fn is_stateful(fields: &Fields<'_>) -> Result<bool, KerasError> {
+    fields.flag("stateful", false)
+}
+
+fn is_zero_at_padding(fields: &Fields<'_>) -> Result<bool, KerasError> {
+    fields.flag("zero_output_for_mask", false)
 }
 
 fn starts(cell: &Fields<'_>) {
@@ -110,6 +117,8 @@ fn lstm(cell: &Fields<'_>, fields: &Fields<'_>) -> Result<Lstm, KerasError> {
         return_sequences: fields.flag("return_sequences", false)?,
         return_state: fields.flag("return_state", false)?,
         go_backwards: fields.flag("go_backwards", false)?,
+        stateful: is_stateful(fields)?,
+        zero_output_for_mask: is_zero_at_padding(fields)?,
     })
 }
 
@@ -126,6 +135,8 @@ fn gru(cell: &Fields<'_>, fields: &Fields<'_>) -> Result<Gru, KerasError> {
         return_sequences: fields.flag("return_sequences", false)?,
         return_state: fields.flag("return_state", false)?,
         go_backwards: fields.flag("go_backwards", false)?,
+        stateful: is_stateful(fields)?,
+        zero_output_for_mask: is_zero_at_padding(fields)?,
     })
 }
 
@@ -140,11 +151,12 @@ fn simple_rnn(cell: &Fields<'_>, fields: &Fields<'_>) -> Result<SimpleRnn, Keras
         return_sequences: fields.flag("return_sequences", false)?,
         return_state: fields.flag("return_state", false)?,
         go_backwards: fields.flag("go_backwards", false)?,
+        stateful: is_stateful(fields)?,
+        zero_output_for_mask: is_zero_at_padding(fields)?,
     })
 }
 
 pub(super) fn convolutional(fields: &Fields<'_>) -> Result<Layer, KerasError> {
-    fields.only("zero_output_for_mask", &[json!(false)])?;
     loop_settings(fields)?;
     starts(fields);
     for key in ["dropout", "recurrent_dropout"] {
@@ -175,6 +187,8 @@ pub(super) fn convolutional(fields: &Fields<'_>) -> Result<Layer, KerasError> {
         return_sequences: fields.flag("return_sequences", false)?,
         return_state: fields.flag("return_state", false)?,
         go_backwards: fields.flag("go_backwards", false)?,
+        stateful: is_stateful(fields)?,
+        zero_output_for_mask: is_zero_at_padding(fields)?,
     };
     match fields.text("data_format", "channels_last")? {
         "channels_last" => Ok(layer.into()),
@@ -195,6 +209,8 @@ pub(in crate::keras) fn beside(layer: &Layer) -> usize {
             let other = usize::from(layer.merge_mode == MergeMode::Separate);
             other + states(&layer.layer) + states(back)
         }
+        Layer::Attention(layer) => usize::from(layer.return_attention_scores),
+        Layer::MultiHeadAttention(layer) => usize::from(layer.return_attention_scores),
         _ => 0,
     }
 }
@@ -232,11 +248,16 @@ pub(super) fn bidirectional(fields: &Fields<'_>) -> Result<Layer, KerasError> {
 fn one_direction(fields: &Fields<'_>, key: &str) -> Result<Recurrent, KerasError> {
     let (_, inside) = inner(fields, key)?;
     read_common(&inside)?;
-    // Keras sets it by itself: padding gives 0 if the layer gives sequences.
-    inside.skip(&["zero_output_for_mask"]);
     let layer = recurrent(&inside)?;
     inside.finish()?;
-    Ok(layer)
+    // Whatever is said: Keras sets it by itself, so that padding gives 0 if the layer gives sequences.
+    Ok(match layer {
+        Recurrent::Lstm(layer) => Recurrent::Lstm(Lstm { zero_output_for_mask: false, ..layer }),
+        Recurrent::Gru(layer) => Recurrent::Gru(Gru { zero_output_for_mask: false, ..layer }),
+        Recurrent::SimpleRnn(layer) => {
+            Recurrent::SimpleRnn(SimpleRnn { zero_output_for_mask: false, ..layer })
+        }
+    })
 }
 
 fn reversed(layer: Recurrent) -> Recurrent {

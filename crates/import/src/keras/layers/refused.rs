@@ -6,11 +6,12 @@ pub(super) fn reason(class: &str) -> Option<(&'static str, &'static str)> {
     const OTHERS: &str = "it runs another library's model, which no file of Keras holds";
     const BEFORE: &str =
         "do this to the data before they come to the model, and save the model without the layer";
+    const BEHIND: &str = "save what stands behind it, keras.Model(layer.output, model.outputs), and feed it what the layer gives: ids";
     const REWRITE: &str =
         "write it with layers of keras.layers or functions of keras.ops, and save the model again";
     Some(match class {
-        "StringLookup" | "TextVectorization" => (STRINGS, BEFORE),
-        "HashedCrossing" => ("it hashes pairs of features as strings", BEFORE),
+        "StringLookup" | "TextVectorization" => (STRINGS, BEHIND),
+        "HashedCrossing" => ("it hashes pairs of features as strings", BEHIND),
         "Lambda" => ("it holds Python code, which is not run here", REWRITE),
         "TFSMLayer" | "FlaxLayer" | "JaxLayer" | "TorchModuleWrapper" => (OTHERS, REWRITE),
         "SpectralNormalization" => {
@@ -18,9 +19,6 @@ pub(super) fn reason(class: &str) -> Option<(&'static str, &'static str)> {
         }
         "ContrastLimitedAdaptiveHistogramEqualization" => ("it equalizes histograms of images", BEFORE),
         "MelSpectrogram" | "STFTSpectrogram" => ("it needs Fourier transforms", BEFORE),
-        "ReversibleEmbedding" => {
-            ("it is called in two directions", "use Embedding, and Dense for the way back")
-        }
         "LSTMCell" | "GRUCell" | "SimpleRNNCell" | "StackedRNNCells" => {
             ("a cell is no layer by itself here", "put it into keras.layers.RNN")
         }
