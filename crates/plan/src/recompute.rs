@@ -11,6 +11,7 @@
 mod floor;
 mod ladder;
 mod ledger;
+mod lists;
 mod order;
 mod problem;
 mod rewrite;
@@ -18,6 +19,7 @@ mod same;
 pub mod schedule;
 mod search;
 mod segments;
+mod walk;
 mod within;
 
 pub use order::settled;

@@ -12,7 +12,7 @@ pub use largest_batch::largest_batch;
 
 use crate::{Bytes, Job, JobError, Outlook, OverBudget, Prepared};
 pub(crate) use exact::side_by_side;
-use exact::{exact, fewest_micro_batches};
+use exact::{Wanted, exact, fewest_micro_batches};
 use plimsoll_train::lever::{Choices, Cost, Home};
 use plimsoll_train::{Allowed, Change, Lever};
 
@@ -68,7 +68,7 @@ const FRONTIER: [u64; 5] = [75, 55, 40, 30, 22];
 pub fn fit(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Fit, JobError> {
     let job = &without_withheld(job, allowed);
     let plain = job.prepare()?;
-    let exact = exact(job, &plain, budget, allowed)?;
+    let exact = exact(job, &plain, Wanted { budget, allowed, smallest: true })?;
     let changed = if exact.peak() <= budget { None } else { change(job, budget, allowed)? };
     let (prepared, mut changes) = changed.unwrap_or((exact, Vec::new()));
     if prepared.peak() > budget {
@@ -203,7 +203,7 @@ fn without_withheld(job: &Job, allowed: Allowed) -> Job {
 fn change(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Option<(Prepared, Vec<Change>)>, JobError> {
     for changes in changes(job, allowed, samples_stay_apart(job)?) {
         let Some(job) = job.with_all(&changes) else { continue };
-        let found = exact(&job, &job.prepare()?, budget, allowed)?;
+        let found = exact(&job, &job.prepare()?, Wanted { budget, allowed, smallest: false })?;
         if found.peak() <= budget {
             return Ok(Some((found, changes)));
         }

@@ -58,37 +58,37 @@ impl Job {
     }
 }
 
-/// Prepares a job with the number of lanes that should be fastest within a budget: as many as there are threads, or
-/// fewer, where that leaves more to hold. What does not fit with all lanes nor with one is refused, with what came
-/// nearest. So more memory is never slower, and the smallest plan is one for all budgets.
+/// Prepares a job, or one for each of several lengths, with the number of lanes that should be fastest within a budget:
+/// as many as there are threads, or fewer, where that leaves more to hold. What does not fit with all lanes nor with
+/// one is refused, with what came nearest. So more memory is never slower, and the smallest plan is one for all budgets.
 pub(crate) fn best_lanes(
     job: &Job,
     budget: Bytes,
-    prepare: impl Fn(&Job) -> Result<Prepared, JobError>,
-) -> Result<Prepared, JobError> {
+    prepare: impl Fn(&Job) -> Result<Vec<Prepared>, JobError>,
+) -> Result<Vec<Prepared>, JobError> {
+    let seconds = |all: &[Prepared]| all.iter().map(Prepared::seconds).sum::<f64>();
     let mut best = prepare(job)?;
     let mut fewer: Vec<usize> = job.fewer_lanes().collect();
-    if best.peak() > budget && fewer.pop().is_some() {
+    if peak(&best) > budget && fewer.pop().is_some() {
         let one = prepare(&job.with_lanes(1))?;
-        if one.peak() > budget {
-            return Ok(if one.peak() < best.peak() { one } else { best });
+        if peak(&one) > budget {
+            return Ok(if peak(&one) < peak(&best) { one } else { best });
         }
         best = one;
     }
     for lanes in fewer {
         // Whatever is held then, this much is left to do.
-        if best.job.lanes() != lanes && best.seconds_at_least(lanes) < best.seconds() {
+        let at_least: f64 = best.iter().map(|one| one.seconds_at_least(lanes)).sum();
+        if best[0].job.lanes() != lanes && at_least < seconds(&best) {
             let other = prepare(&job.with_lanes(lanes))?;
-            let is_better = other.peak() <= budget && other.seconds() < best.seconds();
+            let is_better = peak(&other) <= budget && seconds(&other) < seconds(&best);
             best = if is_better { other } else { best };
         }
     }
     Ok(best)
 }
 
-/// Whether a plan has as much scratch at a time as it is too large. Fewer lanes take away no more.
-pub(crate) fn fewer_may_do(prepared: &Prepared, budget: Bytes) -> bool {
-    let plans = prepared.arena.plans().iter().map(|plan| plan.plan());
-    let scratch = plans.flat_map(|plan| plan.scratch.iter().flatten().map(|&id| plan.buffer(id).bytes));
-    scratch.max().is_some_and(|scratch| prepared.peak().saturating_sub(budget) <= scratch)
+/// What all of them take, one after another.
+fn peak(all: &[Prepared]) -> Bytes {
+    all.iter().map(Prepared::peak).max().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! One model on sequences of several lengths: one plan per length, all with the weights at the same offsets, in one
 //! arena that is as large as the largest of them needs. Whatever the order of the lengths, nothing fragments.
 
-use crate::lanes::fewer_may_do;
+use crate::lanes::best_lanes;
 use crate::planning::Aim;
 use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_graph::{ElementType, Shape};
@@ -24,16 +24,11 @@ impl Job {
         };
         let Some(budget) = budget else { return self.prepare_models(&models, Aim::WHATEVER) };
         // All lengths share an arena, so they have the same lanes.
-        let mut fewer = self.fewer_lanes();
-        let mut job = self.clone();
-        loop {
-            let all = job.prepare_models(&models, Aim::within(budget))?;
-            let over = all.iter().position(|one| one.peak() > budget);
-            let Some(position) = over else { return Ok(all) };
-            match fewer.next().filter(|_| fewer_may_do(&all[position], budget)) {
-                Some(lanes) => job = job.with_lanes(lanes),
-                None => return Err(all[position].clone().within(budget).expect_err("it is too large")),
-            }
+        let mut all = best_lanes(self, budget, |job| job.prepare_models(&models, Aim::within(budget)))?;
+        let largest = all.iter().enumerate().max_by_key(|(_, one)| one.peak()).map_or(0, |(index, _)| index);
+        match all[largest].peak() <= budget {
+            true => Ok(all),
+            false => Err(all.swap_remove(largest).within(budget).expect_err("it is too large")),
         }
     }
 

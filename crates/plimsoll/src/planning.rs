@@ -4,7 +4,7 @@ use crate::prepared::flops;
 use crate::{Bytes, Job, JobError, MicroBatch, OnNan, Point, Prepared, micro_batches};
 use plimsoll_graph::Graph;
 use plimsoll_model::Mode;
-use plimsoll_plan::recompute::{Setting, Within, frontier, plan_within, verify_same};
+use plimsoll_plan::recompute::{Planner, Setting, Within, frontier, verify_same};
 use plimsoll_plan::{Plan, Residents, VerifiedPlan, plan};
 use plimsoll_train::{
     ApplyingGraph, EvaluationGraph, Gated, TrainingGraph, accumulating_graph, applying_graph, averaged,
@@ -41,21 +41,28 @@ pub(crate) struct Draft {
 pub(crate) struct Aim {
     pub(crate) budget: Option<Bytes>,
     pub(crate) effort: u64,
+    /// Whether the smallest plan is wanted where none fits; without that, nothing is looked for below the floor.
+    pub(crate) smallest: bool,
 }
 
 impl Aim {
     /// How long to look for cheaper plans once there is one: a fraction of a second.
     const EFFORT: u64 = 1_000_000;
 
-    pub(crate) const WHATEVER: Self = Self { budget: None, effort: 0 };
+    pub(crate) const WHATEVER: Self = Self { budget: None, effort: 0, smallest: false };
 
     pub(crate) fn within(budget: Bytes) -> Self {
-        Self { budget: Some(budget), effort: Self::EFFORT }
+        Self { budget: Some(budget), effort: Self::EFFORT, smallest: true }
     }
 
     /// The first plan that is found.
     pub(crate) fn quickly_within(budget: Bytes) -> Self {
-        Self { budget: Some(budget), effort: 0 }
+        Self { effort: 0, ..Self::within(budget) }
+    }
+
+    /// The same, where it makes no difference by how much a plan does not fit.
+    pub(crate) fn or_none(self) -> Self {
+        Self { smallest: false, ..self }
     }
 }
 
@@ -164,8 +171,11 @@ impl Job {
         let watch = |looked| self.watch.tell(looked);
         let setting =
             Setting { target: &target, options, residents, costs: &costs, effort, watch: Some(&watch) };
-        let budget = aim.budget.unwrap_or(Bytes(u64::MAX));
-        let made = plan_within(&training.graph, setting, budget);
+        let planner = Planner::new(&training.graph, setting);
+        let made = match aim.budget.filter(|&budget| aim.smallest || planner.may_fit(budget)) {
+            Some(budget) => planner.within(budget),
+            None => planner.plain(),
+        };
         Ok((Draft::new(rows, &training, made.rewritten.graph, made.plan)?, made.least))
     }
 

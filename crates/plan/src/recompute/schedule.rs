@@ -6,7 +6,8 @@
 //! the sequence of tasks says everything.
 
 use super::ledger::Ledger;
-use super::{Item, Problem, Task};
+use super::walk::{NEVER, Walk};
+use super::{Problem, Task};
 
 /// What happens to an item between two uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,12 +31,9 @@ pub enum Gap {
     },
 }
 
-/// The turn of no task.
-const NEVER: u32 = u32::MAX;
-
 impl Gap {
     /// The task up to whose turn an item stays that is there when the gap begins.
-    fn stays_until(self) -> u32 {
+    pub(super) fn stays_until(self) -> u32 {
         match self {
             Self::Held => NEVER,
             Self::Once | Self::Fleeting => 0,
@@ -44,7 +42,7 @@ impl Gap {
     }
 
     /// The task up to whose turn an item stays that is computed again in the turn of a task.
-    fn stays_again_until(self, turn: u32) -> u32 {
+    pub(super) fn stays_again_until(self, turn: u32) -> u32 {
         match self {
             Self::Held | Self::Once => NEVER,
             Self::Fleeting => turn,
@@ -80,30 +78,6 @@ pub struct Scheduler<'a> {
     ledger: Ledger,
 }
 
-/// Where the making of a sequence is.
-#[derive(Default)]
-struct Walk {
-    /// For each item, the task up to whose turn it is there.
-    until: Vec<u32>,
-    /// For each item, the gap it is in.
-    gap: Vec<usize>,
-    missing: Vec<usize>,
-    again: Vec<usize>,
-    wanted: Vec<bool>,
-    /// The tasks in their order.
-    runs: Vec<usize>,
-    /// Gaps whose items are computed early, with the task at whose turn, the first one last.
-    early: Vec<(u32, usize)>,
-    /// What those that run again cost.
-    extra: f64,
-    /// For each task, how often it runs again.
-    times: Vec<u32>,
-    /// For each gap, the first turn in which its item is computed again, and in which something that runs again reads
-    /// it.
-    again_at: Vec<u32>,
-    reread_at: Vec<u32>,
-}
-
 /// Items smaller than the largest by this factor always stay.
 const SMALL: u64 = 2048;
 
@@ -124,8 +98,8 @@ impl<'a> Scheduler<'a> {
             spans.extend(begins.zip(ends));
             items.resize(spans.len(), item);
         }
-        let ledger = Ledger::new(problem);
-        Self { problem, reads, first_gap, spans, items, walk: Walk::default(), ledger }
+        let walk = Walk::new(problem, &reads, &first_gap);
+        Self { problem, reads, first_gap, spans, items, walk, ledger: Ledger::new(problem) }
     }
 
     /// The gaps in which an item may be dropped and dropping may pay: something else runs meanwhile, and the item is
@@ -155,15 +129,15 @@ impl<'a> Scheduler<'a> {
     }
 
     /// The sequence of tasks, with updates (numbered behind the tasks) in between.
-    pub fn runs(&mut self, gaps: &[Gap]) -> &[usize] {
+    pub fn runs(&mut self, gaps: &[Gap]) -> Vec<usize> {
         self.sums(gaps, u64::MAX);
-        self.ledger.runs()
+        self.ledger.runs(&self.walk)
     }
 
     /// What the schedule comes to, measured against a budget.
     pub fn sums(&mut self, gaps: &[Gap], budget: u64) -> Sums {
-        self.walk(gaps);
-        self.ledger.enter(&self.walk.runs);
+        self.walk.walk(gaps, &self.spans, &self.items);
+        self.ledger.enter(&self.walk);
         let (mut floor, mut excess) = (0, 0);
         for live in self.ledger.live() {
             floor = floor.max(live);
@@ -178,7 +152,7 @@ impl<'a> Scheduler<'a> {
         let tasks = self.problem.tasks.len();
         let mut above = vec![false; tasks + 1];
         let mut turn = 0;
-        for (&run, live) in self.ledger.runs().iter().zip(self.ledger.live()) {
+        for (run, live) in self.ledger.runs(&self.walk).into_iter().zip(self.ledger.live()) {
             above[turn] |= live > budget;
             // What runs again has a lower number than the task whose turn it is, and an update a higher one than all
             // tasks.
@@ -189,7 +163,7 @@ impl<'a> Scheduler<'a> {
 
     /// Whether the schedule summed up last computes the item of a gap again.
     pub fn is_again(&self, gap: usize) -> bool {
-        self.walk.times[self.producer(gap)] > 0
+        self.walk.is_again[self.producer(gap)]
     }
 
     /// The turn in which the schedule summed up last computes the item of a gap again for the first time.
@@ -207,7 +181,7 @@ impl<'a> Scheduler<'a> {
     pub fn profile(&self) -> (Vec<u64>, Vec<usize>) {
         let tasks = self.problem.tasks.len();
         let mut own = Vec::with_capacity(tasks);
-        for (position, &run) in self.ledger.runs().iter().enumerate() {
+        for (position, run) in self.ledger.runs(&self.walk).into_iter().enumerate() {
             // What runs again has a lower number than the task whose turn it is, and an update a higher one than all
             // tasks.
             if run == own.len() && run < tasks {
@@ -261,104 +235,6 @@ impl<'a> Scheduler<'a> {
             (self.first_gap[item]..next).rev().find(|&gap| self.spans[gap].0 < end)
         };
         self.reads[self.producer(gap)].iter().filter_map(gap_then)
-    }
-
-    fn walk(&mut self, gaps: &[Gap]) {
-        let Self { problem, reads, first_gap, items: item_of, spans, walk, .. } = self;
-        walk.begin(problem, first_gap, gaps.len());
-        walk.note_early(gaps, spans);
-        for (task, items) in reads.iter().enumerate() {
-            walk.want_early(item_of, task);
-            walk.compute_missing(problem, reads, task, gaps);
-            walk.runs.push(task);
-            for &item in items {
-                walk.gap[item] += 1;
-                if problem.items[item].producer.is_some() {
-                    walk.until[item] = gaps[walk.gap[item]].stays_until();
-                }
-            }
-            for &item in &problem.tasks[task].outputs {
-                walk.until[item] = gaps[walk.gap[item]].stays_until();
-            }
-        }
-    }
-}
-
-impl Walk {
-    fn begin(&mut self, problem: &Problem, first_gap: &[usize], gaps: usize) {
-        let until = |item: &Item| if item.producer.is_none() { NEVER } else { 0 };
-        self.until.clear();
-        self.until.extend(problem.items.iter().map(until));
-        self.gap.clear();
-        self.gap.extend_from_slice(first_gap);
-        self.wanted.clear();
-        self.wanted.resize(problem.tasks.len(), false);
-        self.times.clear();
-        self.times.resize(problem.tasks.len(), 0);
-        self.runs.clear();
-        for turns in [&mut self.again_at, &mut self.reread_at] {
-            turns.clear();
-            turns.resize(gaps, NEVER);
-        }
-        self.extra = 0.0;
-    }
-
-    fn note_early(&mut self, gaps: &[Gap], spans: &[(usize, usize)]) {
-        self.early.clear();
-        for (gap, decision) in gaps.iter().enumerate() {
-            if let Gap::Partly { from, early: true, .. } = *decision
-                && from as usize > spans[gap].0
-            {
-                self.early.push((from, gap));
-            }
-        }
-        self.early.sort_unstable_by(|a, b| b.cmp(a));
-    }
-
-    /// Wants what is to be computed at the turn of a task, if its gap is not over.
-    fn want_early(&mut self, item_of: &[usize], task: usize) {
-        let turn = task as u32;
-        while let Some(&(from, gap)) = self.early.last().filter(|(from, _)| *from <= turn) {
-            self.early.pop();
-            let item = item_of[gap];
-            if from == turn && self.gap[item] == gap && self.until[item] < turn {
-                self.missing.push(item);
-            }
-        }
-    }
-
-    /// Runs again whatever a task lacks, in the order of the tasks.
-    fn compute_missing(&mut self, problem: &Problem, reads: &[Vec<usize>], task: usize, gaps: &[Gap]) {
-        let turn = task as u32;
-        self.note_missing(&reads[task], turn);
-        while let Some(item) = self.missing.pop() {
-            let Some(producer) = problem.items[item].producer else { continue };
-            if !std::mem::replace(&mut self.wanted[producer], true) {
-                self.again.push(producer);
-                self.note_missing(&reads[producer], turn);
-            }
-        }
-        self.again.sort_unstable();
-        for task in self.again.drain(..) {
-            self.wanted[task] = false;
-            self.times[task] += 1;
-            self.extra += problem.tasks[task].cost;
-            self.runs.push(task);
-            for &item in &reads[task] {
-                let first = &mut self.reread_at[self.gap[item]];
-                *first = turn.min(*first);
-            }
-            for &item in &problem.tasks[task].outputs {
-                let gap = self.gap[item];
-                self.again_at[gap] = turn.min(self.again_at[gap]);
-                self.until[item] = gaps[gap].stays_again_until(turn);
-            }
-        }
-    }
-
-    fn note_missing(&mut self, items: &[usize], turn: u32) {
-        let until = &self.until;
-        self.missing.extend(items.iter().copied().filter(|&item| until[item] < turn));
     }
 }
 

@@ -98,6 +98,16 @@ impl<'a> Planner<'a> {
         Self { graph, setting, unchanged, beside, ladder, rungs, all_rungs, between }
     }
 
+    /// Whether a plan within a budget may exist at all.
+    pub fn may_fit(&self, budget: Bytes) -> bool {
+        self.beside + Bytes(self.ladder.least()) <= budget
+    }
+
+    /// The plan in which nothing is computed again.
+    pub fn plain(&self) -> Within {
+        self.unchanged(self.unchanged.peak)
+    }
+
     /// The plan for a budget.
     pub fn within(&self, budget: Bytes) -> Within {
         // Where the plain plan is as small as any, there is nothing to look for.
@@ -222,7 +232,7 @@ fn planned(
     found: &Found,
     budget: Bytes,
 ) -> Within {
-    let runs = Scheduler::new(problem).runs(&found.gaps).to_vec();
+    let runs = Scheduler::new(problem).runs(&found.gaps);
     let rewritten = rewrite(graph, problem, &runs);
     let plan = plan(&rewritten.graph, setting.target, setting.options, setting.residents);
     let fits = plan.peak <= budget;

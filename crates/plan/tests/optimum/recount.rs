@@ -14,7 +14,7 @@ pub struct Recount {
 
 /// Follows the runs of some decisions; for problems without updates, scratch and ops in place.
 pub fn recount(problem: &Problem, gaps: &[Gap]) -> Recount {
-    let runs = Scheduler::new(problem).runs(gaps).to_vec();
+    let runs = Scheduler::new(problem).runs(gaps);
     check(problem, &runs);
     let live = (0..runs.len()).map(|at| live(problem, &runs, at));
     Recount { floor: live.max().unwrap_or(0), cost: runs.iter().map(|&run| problem.tasks[run].cost).sum() }

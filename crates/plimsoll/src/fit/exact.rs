@@ -8,58 +8,78 @@ use crate::{Bytes, Job, JobError, Prepared};
 use plimsoll_plan::Residents;
 use plimsoll_train::{Allowed, Lever};
 
-/// What fits without a change of numbers, beside those that are allowed by name; or comes nearest to it.
-pub(super) fn exact(
-    job: &Job,
-    plain: &Prepared,
-    budget: Bytes,
-    allowed: Allowed,
-) -> Result<Prepared, JobError> {
-    match (job.micro_batches, allowed.is_withheld(Lever::Recompute)) {
-        (1, _) => fastest(job, plain, budget, allowed),
+/// What is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) budget: Bytes,
+    pub(super) allowed: Allowed,
+    /// Whether the smallest plan is wanted where none fits.
+    pub(super) smallest: bool,
+}
+
+/// What fits without a change of numbers, beside those that are allowed by name; or comes nearest to it, if that is
+/// wanted.
+pub(super) fn exact(job: &Job, plain: &Prepared, wanted: Wanted) -> Result<Prepared, JobError> {
+    match (job.micro_batches, wanted.allowed.is_withheld(Lever::Recompute)) {
+        (1, _) => fastest(job, plain, wanted),
         (_, true) => Ok(plain.clone()),
-        (_, false) => within(job, budget, allowed),
+        (_, false) => within(job, wanted),
     }
 }
 
 /// The whole batch or micro-batches, with the number of lanes that is fastest.
-fn fastest(job: &Job, plain: &Prepared, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
+fn fastest(job: &Job, plain: &Prepared, wanted: Wanted) -> Result<Prepared, JobError> {
+    let Wanted { budget, allowed, .. } = wanted;
     let may_cut = job.batch > 1 && allowed.may(Lever::Accumulate, samples_stay_apart(job)?);
     // Where half of the budget is enough, fewer lanes need no more than all of it.
     let must_look = may_cut && plain.peak().0 > budget.0 / 2;
-    let micro_batches = if must_look { count(&job.on_any_machine(), budget, allowed)? } else { 1 };
+    let micro_batches = if must_look { count(&job.on_any_machine(), wanted)? } else { 1 };
     match micro_batches {
         1 if plain.peak() <= budget => Ok(plain.clone()),
-        _ => within(&Job { micro_batches, ..job.clone() }, budget, allowed),
+        _ => within(&Job { micro_batches, ..job.clone() }, wanted),
     }
 }
 
 /// A number of micro-batches that is given, with the number of lanes that is fastest.
-fn within(job: &Job, budget: Bytes, allowed: Allowed) -> Result<Prepared, JobError> {
-    let prepare = |job: &Job| Prepared::new(job, aim(budget, allowed), &Residents::default());
-    match allowed.is_withheld(Lever::Threads) {
+fn within(job: &Job, wanted: Wanted) -> Result<Prepared, JobError> {
+    let prepare = |job: &Job| Prepared::new(job, wanted.aim(), &Residents::default());
+    match wanted.allowed.is_withheld(Lever::Threads) {
         true => prepare(job),
-        false => best_lanes(job, budget, prepare),
+        false => {
+            let mut best = best_lanes(job, wanted.budget, |job| Ok(vec![prepare(job)?]))?;
+            Ok(best.swap_remove(0))
+        }
     }
 }
 
-fn aim(budget: Bytes, allowed: Allowed) -> Aim {
-    if allowed.is_withheld(Lever::Recompute) { Aim::WHATEVER } else { Aim::within(budget) }
+impl Wanted {
+    fn aim(self) -> Aim {
+        let aim = Aim::within(self.budget);
+        match (self.allowed.is_withheld(Lever::Recompute), self.smallest) {
+            (true, _) => Aim::WHATEVER,
+            (false, true) => aim,
+            (false, false) => aim.or_none(),
+        }
+    }
 }
 
 /// How many micro-batches are fastest: the fewest that need nothing computed again, or fewer, down to one, with some of
 /// it computed again. Which these are follows from the batch alone, and each is planned with as much effort as in the
 /// end, so a larger budget is never slower. The sums of a step depend on the count, so the job must be the same on any
 /// machine.
-fn count(job: &Job, budget: Bytes, allowed: Allowed) -> Result<usize, JobError> {
+fn count(job: &Job, wanted: Wanted) -> Result<usize, JobError> {
+    let budget = wanted.budget;
     if job.step_peak()? <= budget {
         return Ok(1);
     }
     let enough = fewest_micro_batches(job, budget);
     let fewer = std::iter::successors(Some(1), |count| Some(2 * count)).take_while(|&count| count < enough);
+    // Where so many fit, those that cannot are of no interest.
+    let fits = Job { micro_batches: enough, ..job.clone() }.step_peak()? <= budget;
+    let aim = Wanted { smallest: wanted.smallest && !fits, ..wanted }.aim();
     let prepare = |micro_batches: usize| {
         let job = Job { micro_batches, ..job.clone() };
-        Prepared::new(&job, aim(budget, allowed), &Residents::default())
+        Prepared::new(&job, aim, &Residents::default())
     };
     let rank = |prepared: &Prepared| (prepared.peak().saturating_sub(budget), prepared.seconds());
     let mut best: Option<Prepared> = None;

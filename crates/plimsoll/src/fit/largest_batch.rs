@@ -17,7 +17,7 @@ const MOST: usize = 1 << 20;
 pub fn largest_batch(job: &Job, budget: Bytes, slowdown: f64) -> Result<Fit, JobError> {
     let fits = |batch: usize| {
         let job = Job { batch, micro_batches: 1, ..job.clone() };
-        let prepared = Prepared::new(&job, Aim::quickly_within(budget), &Residents::default())?;
+        let prepared = Prepared::new(&job, Aim::quickly_within(budget).or_none(), &Residents::default())?;
         let extra = prepared.seconds() / prepared.seconds_as_written() - 1.0;
         Ok::<bool, JobError>(prepared.peak() <= budget && extra <= slowdown)
     };
