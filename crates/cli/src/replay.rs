@@ -74,10 +74,10 @@ fn tell_start(report: &ReplayReport) {
     if before == 0 {
         return;
     }
-    let resumed = match report.allocators.iter().any(|row| row.allocator == RESUMED) {
-        true => format!("; `{RESUMED}` goes on from the pool as it was recorded"),
-        false => String::new(),
-    };
+    let resumed = report.allocators.iter().find(|row| row.allocator.ends_with(RESUMED));
+    let resumed = resumed.map_or(String::new(), |row| {
+        format!("; `{}` goes on from the pool as it was recorded", row.allocator)
+    });
     output::tell(format!(
         "note: the recording begins with {before} blocks that are live; allocators begin with nothing and take these first{resumed}"
     ));

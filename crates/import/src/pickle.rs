@@ -115,6 +115,11 @@ impl<'a> Node<'a> {
         matches!(self.value(), Value::List(_))
     }
 
+    /// Whether it is a yes.
+    pub fn is_true(&self) -> bool {
+        matches!(self.value(), Value::Bool(true))
+    }
+
     /// A whole number that is not negative.
     pub fn number(&self) -> Option<u64> {
         match self.value() {

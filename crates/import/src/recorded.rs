@@ -23,6 +23,8 @@ pub struct Recorded {
 /// A pool in the middle of its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
+    /// Whose pool it is: `bfc` or `torch`.
+    pub allocator: &'static str,
     /// The regions in the order in which they were got: where each begins and how long it is.
     pub regions: Vec<(u64, Bytes)>,
     /// Where regions begin that are got later.
@@ -38,8 +40,20 @@ pub struct StartBlock {
     pub region: usize,
     /// From the start of the region.
     pub offset: Offset,
-    /// How long it is, with what was given beyond the request.
+    /// How long it is, with what was given beyond the request; in PyTorch's snapshots, where it is gone at the end, as
+    /// it was asked for.
     pub bytes: Bytes,
+}
+
+impl Start {
+    /// Adds a block that lies in one of the regions; none where it does not.
+    pub(crate) fn add(&mut self, address: u64, bytes: Bytes) -> Option<()> {
+        let inside = |&(base, bytes): &(u64, Bytes)| address >= base && address - base < bytes.0;
+        let region = self.regions.iter().position(inside)?;
+        let offset = Offset(address - self.regions[region].0);
+        self.blocks.push(StartBlock { region, offset, bytes });
+        Some(())
+    }
 }
 
 impl Recorded {
@@ -100,7 +114,7 @@ impl Live {
 
 /// The pool at the beginning of a log that has regions and then what is live in them; none for other logs.
 fn start(trace: &BfcTrace) -> Option<Start> {
-    let mut start = Start::default();
+    let mut start = Start { allocator: "bfc", ..Start::default() };
     let mut begun = false;
     for event in &trace.events {
         match *event {
@@ -108,10 +122,7 @@ fn start(trace: &BfcTrace) -> Option<Start> {
             BfcEvent::Region { base, .. } => start.later.push(base),
             BfcEvent::Take { before: true, .. } if begun => return None,
             BfcEvent::Take { before: true, address, chunk, .. } => {
-                let inside = |&(base, bytes): &(u64, Bytes)| address >= base && address - base < bytes.0;
-                let region = start.regions.iter().position(inside)?;
-                let offset = Offset(address - start.regions[region].0);
-                start.blocks.push(StartBlock { region, offset, bytes: chunk });
+                start.add(address, chunk)?;
             }
             BfcEvent::Take { .. } | BfcEvent::Free { .. } => begun = true,
             BfcEvent::Failed { .. } | BfcEvent::Mark(_) => {}

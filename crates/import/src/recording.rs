@@ -115,6 +115,7 @@ fn read_snapshot(input: impl Read) -> Result<Recording, RecordingError> {
     let device = snapshot.busiest_device();
     let mut recording = Recording::new(snapshot.to_trace(device));
     recording.recorded.blocks_before = snapshot.count_before(device);
+    recording.recorded.start = snapshot.start(device);
     if !snapshot.has_history() {
         let note = "the snapshot has no history, only what was live at its end: that is recorded after torch.cuda.memory._record_memory_history()";
         recording.notes.push(note.to_string());

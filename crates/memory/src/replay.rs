@@ -2,7 +2,7 @@
 //!
 //! In: requests and an allocator. Out: what it took, where it ran out, and the smallest limit at which it does not.
 
-use crate::{Address, Allocator, Bfc, BfcOptions, Block, Regions, Simulated, Statistics};
+use crate::{Address, Allocator, Block, Regions, Simulated, Statistics};
 use plimsoll_trace::{BlockId, Bytes, Event, LabelId, Trace, TraceError};
 use std::collections::HashMap;
 
@@ -28,14 +28,14 @@ pub fn replay<A: Allocator + ?Sized>(
     }
 }
 
-/// Goes on from a pool of TensorFlow's allocator in the middle of its work, within a limit: the first requests are its
-/// live blocks, a block each, whose regions are the numbers of `sizes`. None where they do not fit together. Where
-/// regions begin is said of those that are there and of those that may come.
+/// Goes on from the pool of an allocator in the middle of its work, within a limit: the first requests are its live
+/// blocks, a block each, from which the allocator is made. None where they do not fit together. Where regions begin is
+/// said of those that are there and of those that may come.
 pub fn resume(
     requests: &Requests,
-    options: BfcOptions,
-    (sizes, live): (&[Bytes], &[Block]),
+    live: &[Block],
     mut regions: Simulated,
+    make: impl FnOnce(&[(Block, LabelId)], &mut Simulated) -> Option<Box<dyn Allocator>>,
 ) -> Option<Outcome> {
     let mut addresses = vec![None; requests.places()];
     let mut blocks = Vec::with_capacity(live.len());
@@ -44,13 +44,13 @@ pub fn resume(
         addresses[place as usize] = Some(block.address);
         blocks.push((block, label));
     }
-    let mut bfc = Bfc::resume(options, sizes, &blocks, &mut regions)?;
+    let mut allocator = make(&blocks, &mut regions)?;
     let begun = (live.len(), addresses);
-    let mut worst_fragmentation = bfc.statistics().fragmentation();
-    let shortage = run_from(requests, begun, &mut bfc, &mut regions, |bfc| {
-        worst_fragmentation = worst_fragmentation.max(bfc.statistics().fragmentation());
+    let mut worst_fragmentation = allocator.statistics().fragmentation();
+    let shortage = run_from(requests, begun, &mut *allocator, &mut regions, |allocator| {
+        worst_fragmentation = worst_fragmentation.max(allocator.statistics().fragmentation());
     });
-    let Statistics { peak_in_use, peak_reserved, .. } = bfc.statistics();
+    let Statistics { peak_in_use, peak_reserved, .. } = allocator.statistics();
     Some(Outcome { peak_in_use, peak_reserved, worst_fragmentation, out_of_memory: shortage })
 }
 

@@ -5,6 +5,7 @@
 
 use super::{Snapshot, bytes, count, device, frame, word};
 use crate::pickle::Node;
+use crate::recorded::Start;
 use plimsoll_trace::{About, BlockId, Bytes, Event, Label, LabelId, Offset, Time, Trace, What};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -42,6 +43,27 @@ impl Snapshot {
     /// How many blocks were live before the first recorded event.
     pub(crate) fn count_before(&self, number: u64) -> usize {
         self.blocks_before(number).len()
+    }
+
+    /// How the pool stood before the first recorded event; none where nothing was live, or where segments expand.
+    pub(crate) fn start(&self, number: u64) -> Option<Start> {
+        let mapped = ["segment_map", "segment_unmap"];
+        let expands = |segment: Node| segment.get("is_expandable").is_some_and(|flag| flag.is_true());
+        if self.segments().any(expands) || self.events(number).any(|event| is_any(&event, &mapped)) {
+            return None;
+        }
+        let regions = self.regions_before(number).into_iter();
+        let later = self.events(number).filter(|event| is_any(event, &["segment_alloc"]));
+        let mut start = Start {
+            allocator: "torch",
+            regions: regions.map(|(address, (bytes, _))| (address, Bytes(bytes))).collect(),
+            later: later.filter_map(|event| count(&event, "addr")).collect(),
+            blocks: Vec::new(),
+        };
+        for (address, (bytes, _)) in self.blocks_before(number) {
+            start.add(address, Bytes(bytes))?;
+        }
+        (!start.blocks.is_empty()).then_some(start)
     }
 
     /// Blocks that were live before the first recorded event.

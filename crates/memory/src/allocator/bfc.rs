@@ -72,30 +72,10 @@ impl Bfc {
         regions: &mut dyn Regions,
     ) -> Option<Self> {
         let mut bfc = Self::new(options);
-        let mut live = live.to_vec();
-        live.sort_unstable_by_key(|(block, _)| block.address);
-        let mut blocks = live.into_iter().peekable();
-        for (number, size) in sizes.iter().enumerate() {
-            let region = regions.reserve(*size)?;
-            let mut rest = Some(bfc.chunks.add_region(region, size.0, 0, State::Free, regions));
-            while let Some((block, label)) =
-                blocks.next_if(|(block, _)| block.address.region.0 as usize == number)
-            {
-                rest = bfc.carve(rest?, block, label)?;
-            }
-        }
+        let of_one_pool: Vec<(u64, u8)> = sizes.iter().map(|size| (size.0, 0)).collect();
+        bfc.chunks.resume(&of_one_pool, live, regions)?;
         bfc.target = sizes.last().map(|size| size.0.saturating_mul(2).max(GRANULE));
-        blocks.next().is_none().then_some(bfc)
-    }
-
-    /// Makes a block live inside a free chunk; gives what is left of the chunk after it.
-    fn carve(&mut self, chunk: u32, block: Block, label: LabelId) -> Option<Option<u32>> {
-        let Chunk { address, bytes, .. } = *self.chunks.get(chunk);
-        let before = block.address.offset.0.checked_sub(address.offset.0)?;
-        let after = bytes.checked_sub(before)?.checked_sub(block.bytes.0)?;
-        let index = if before > 0 && before < bytes { self.chunks.split(chunk, before) } else { chunk };
-        self.chunks.take(index, (after > 0).then_some(block.bytes.0), label);
-        Some((after > 0).then(|| self.chunks.get(index).next))
+        Some(bfc)
     }
 
     fn find(&mut self, bytes: u64, label: LabelId) -> Option<Block> {

@@ -118,6 +118,40 @@ impl Chunks {
         index
     }
 
+    /// Makes regions with blocks that are live in them, as a log or a dump shows them: of each region its size and its
+    /// pool; the region of a block is the number of its size. None where a size is refused, or a block lies outside its
+    /// region or on another.
+    pub(super) fn resume(
+        &mut self,
+        sizes: &[(u64, u8)],
+        live: &[(Block, LabelId)],
+        regions: &mut dyn Regions,
+    ) -> Option<()> {
+        let mut live = live.to_vec();
+        live.sort_unstable_by_key(|(block, _)| block.address);
+        let mut blocks = live.into_iter().peekable();
+        for (number, &(size, pool)) in sizes.iter().enumerate() {
+            let region = regions.reserve(Bytes(size))?;
+            let mut rest = Some(self.add_region(region, size, pool, State::Free, regions));
+            while let Some((block, label)) =
+                blocks.next_if(|(block, _)| block.address.region.0 as usize == number)
+            {
+                rest = self.carve(rest?, block, label)?;
+            }
+        }
+        blocks.next().is_none().then_some(())
+    }
+
+    /// Makes a block live inside a free chunk; gives what is left of the chunk after it.
+    fn carve(&mut self, chunk: u32, block: Block, label: LabelId) -> Option<Option<u32>> {
+        let Chunk { address, bytes, .. } = *self.get(chunk);
+        let before = block.address.offset.0.checked_sub(address.offset.0)?;
+        let after = bytes.checked_sub(before)?.checked_sub(block.bytes.0)?;
+        let index = if before > 0 && before < bytes { self.split(chunk, before) } else { chunk };
+        self.take(index, (after > 0).then_some(block.bytes.0), label);
+        Some((after > 0).then(|| self.get(index).next))
+    }
+
     /// Forgets a region that is one chunk, and releases it.
     pub(super) fn release_region(&mut self, index: u32, regions: &mut dyn Regions) {
         let chunk = *self.get(index);

@@ -63,6 +63,44 @@ impl Torch {
         Self { options, chunks: Chunks::new(2), segments: BTreeSet::new() }
     }
 
+    /// An allocator in the middle of its work: segments of these sizes with these blocks live, as a snapshot shows them.
+    /// A block's region is the number of its size, and its bytes are those of the request or of the block. None for
+    /// segments that expand, and where things do not fit together.
+    pub fn resume(
+        options: TorchOptions,
+        sizes: &[Bytes],
+        live: &[(Block, LabelId)],
+        regions: &mut dyn Regions,
+    ) -> Option<Self> {
+        if options.expandable {
+            return None;
+        }
+        let pool = |size: &Bytes| (size.0, if size.0 == SMALL_SEGMENT { SMALL } else { LARGE });
+        let sizes: Vec<(u64, u8)> = sizes.iter().map(pool).collect();
+        let mut torch = Self::new(options);
+        let live = torch.whole(&sizes, live)?;
+        torch.chunks.resume(&sizes, &live, regions)?;
+        Some(torch)
+    }
+
+    /// Blocks with what was given beyond the request: free blocks that are too small to be split off do not exist.
+    fn whole(&self, sizes: &[(u64, u8)], live: &[(Block, LabelId)]) -> Option<Vec<(Block, LabelId)>> {
+        let mut live = live.to_vec();
+        live.sort_unstable_by_key(|(block, _)| block.address);
+        let mut above: Option<Address> = None;
+        for (block, _) in live.iter_mut().rev() {
+            let Address { region, offset } = block.address;
+            let &(size, pool) = sizes.get(region.0 as usize)?;
+            let end = above.filter(|above| above.region == region).map_or(size, |above| above.offset.0);
+            let room = end.checked_sub(offset.0)?;
+            let bytes = rounded(block.bytes.0, &self.options.divisions)?.min(room);
+            let is_apart = room > bytes && self.is_worth_splitting(pool == SMALL, bytes, room - bytes);
+            block.bytes = Bytes(if is_apart { bytes } else { room });
+            above = Some(block.address);
+        }
+        Some(live)
+    }
+
     fn search(&mut self, bytes: u64, regions: &mut dyn Regions) -> Option<u32> {
         let pool = if bytes <= SMALL_REQUEST { SMALL } else { LARGE };
         if let Some(index) = self.find(pool, bytes) {
@@ -104,8 +142,12 @@ impl Torch {
     /// Whether the rest of a block is worth keeping apart.
     fn splits(&self, index: u32, bytes: u64) -> bool {
         let chunk = self.chunks.get(index);
-        let rest = chunk.bytes - bytes;
-        match chunk.pool == SMALL || self.segments.contains(&chunk.address.region) {
+        let is_small = chunk.pool == SMALL || self.segments.contains(&chunk.address.region);
+        self.is_worth_splitting(is_small, bytes, chunk.bytes - bytes)
+    }
+
+    fn is_worth_splitting(&self, is_small: bool, bytes: u64, rest: u64) -> bool {
+        match is_small {
             true => rest >= GRANULE,
             false => self.options.max_split.is_none_or(|most| bytes < most.0) && rest > SMALL_REQUEST,
         }
