@@ -60,7 +60,8 @@ impl Job {
 
 /// Prepares a job, or one for each of several lengths, with the number of lanes that should be fastest within a budget:
 /// as many as there are threads, or fewer, where that leaves more to hold. What does not fit with all lanes nor with
-/// one is refused, with what came nearest. So more memory is never slower, and the smallest plan is one for all budgets.
+/// one is refused, with what came nearest. So more memory is never slower, and the smallest plan is one for all
+/// budgets.
 pub(crate) fn best_lanes(
     job: &Job,
     budget: Bytes,

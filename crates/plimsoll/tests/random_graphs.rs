@@ -126,11 +126,15 @@ fn run(graph: &Graph, plan: Plan) -> (Vec<Vec<f32>>, Bytes) {
 }
 
 fn fill(executor: &mut Executor, program: ProgramId, graph: &Graph, id: ValueId, seed: u64) {
-    let is_state = graph.value(id).source == Source::Persistent(Init::Constant(0.0));
+    // What optimizers remember begins as they want it.
+    let constant = match graph.value(id).source {
+        Source::Persistent(Init::Constant(value)) => Some(value),
+        _ => None,
+    };
     // By name: the same value has another number in a rewritten graph.
     let mixed = |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte));
     let mut dice = Dice(graph.value(id).name.bytes().fold(seed, mixed));
-    let mut number = || if is_state { 0.0 } else { dice.below(200) as f32 / 200.0 - 0.5 };
+    let mut number = || constant.unwrap_or_else(|| dice.below(200) as f32 / 200.0 - 0.5);
     executor.write_f32(program, id, |into| into.iter_mut().for_each(|x| *x = number()));
 }
 

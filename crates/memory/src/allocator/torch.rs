@@ -63,9 +63,9 @@ impl Torch {
         Self { options, chunks: Chunks::new(2), segments: BTreeSet::new() }
     }
 
-    /// An allocator in the middle of its work: segments of these sizes with these blocks live, as a snapshot shows them.
-    /// A block's region is the number of its size, and its bytes are those of the request or of the block. None for
-    /// segments that expand, and where things do not fit together.
+    /// An allocator in the middle of its work: segments of these sizes with these blocks live, as a snapshot shows
+    /// them. A block's region is the number of its size, and its bytes are those of the request or of the block. None
+    /// for segments that expand, and where things do not fit together.
     pub fn resume(
         options: TorchOptions,
         sizes: &[Bytes],

@@ -25,7 +25,7 @@ pub(super) fn least(problem: &Problem) -> u64 {
     let bytes = |wanted: &dyn Fn(usize) -> bool| -> u64 {
         (0..problem.items.len()).filter(|&item| wanted(item)).map(|item| problem.items[item].bytes).sum()
     };
-    let given = bytes(&|item| problem.items[item].producer.is_none());
+    let given = bytes(&|item| problem.is_given(item));
     let outputs = bytes(&|item| problem.items[item].is_output);
     let ways = Ways::new(problem);
     let mut roots: Vec<(u64, usize)> =
@@ -59,8 +59,7 @@ struct Ways<'a> {
 
 impl<'a> Ways<'a> {
     fn new(problem: &'a Problem) -> Self {
-        let is_given =
-            |&item: &usize| problem.items[item].producer.is_none() && problem.items[item].bytes > 0;
+        let is_given = |&item: &usize| problem.is_given(item) && problem.items[item].bytes > 0;
         let mut given: Vec<usize> = (0..problem.items.len()).filter(is_given).collect();
         given.sort_by_key(|&item| (Reverse(problem.items[item].bytes), item));
         given.truncate(GIVEN);
@@ -73,7 +72,8 @@ impl<'a> Ways<'a> {
         let waiting: Items =
             self.given.iter().filter(|(_, before)| before[root]).map(|&(item, _)| item).collect();
         let (live, first) = self.run(self.problem.task(root), waiting);
-        if steps <= 1 {
+        // What another update computed may have come last, and the way back from there is not followed.
+        if steps <= 1 || live.iter().any(|&item| self.problem.items[item].is_of_update) {
             return first;
         }
         let mut open = BinaryHeap::from([(Reverse(first), live)]);

@@ -48,8 +48,10 @@ pub struct Task {
 pub struct Item {
     /// Its size, rounded up to the alignment; 0 for what lives across steps and is counted there.
     pub bytes: u64,
-    /// The task that writes it; `None` for what is there from the beginning.
+    /// The task that writes it; `None` for what is there from the beginning, or comes from an update.
     pub producer: Option<usize>,
+    /// Whether an update writes it.
+    pub is_of_update: bool,
     /// Whether it must be there when the step is over.
     pub is_output: bool,
     /// Whether it lives across steps.
@@ -66,7 +68,7 @@ impl Problem {
             for id in ops.into_iter().filter(|&id| !graph.op(id).kind.is_view()) {
                 let task = task(graph, id, costs[id.index()], target, options, &item_of);
                 match are_updates {
-                    true => problem.updates.push(task),
+                    true => problem.add_update(task),
                     false => problem.add_task(task),
                 }
             }
@@ -85,6 +87,18 @@ impl Problem {
             self.items[output].producer = Some(self.tasks.len());
         }
         self.tasks.push(task);
+    }
+
+    /// Adds an update behind those that are there.
+    fn add_update(&mut self, update: Task) {
+        update.outputs.iter().for_each(|&output| self.items[output].is_of_update = true);
+        self.updates.push(update);
+    }
+
+    /// Whether an item is there from the beginning, and does not live across steps.
+    pub(super) fn is_given(&self, item: usize) -> bool {
+        let Item { producer, is_of_update, is_persistent, .. } = self.items[item];
+        producer.is_none() && !is_of_update && !is_persistent
     }
 
     /// A task or an update; updates are numbered behind the tasks.

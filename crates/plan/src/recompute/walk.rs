@@ -68,9 +68,8 @@ impl Walk {
             Spot { until, gap: gap as u32, producer: producer.unwrap_or(NEVER), result: NEVER }
         };
         let mut beginning: Vec<Spot> = first_gap.iter().enumerate().map(spot).collect();
-        let is_given =
-            |&item: &usize| problem.items[item].producer.is_none() && !problem.items[item].is_persistent;
-        let given: Vec<u32> = (0..problem.items.len()).filter(is_given).map(|item| item as u32).collect();
+        let given = (0..problem.items.len()).filter(|&item| problem.is_given(item));
+        let given: Vec<u32> = given.map(|item| item as u32).collect();
         for (result, &item) in given.iter().enumerate() {
             beginning[item as usize].result = result as u32;
         }
