@@ -13,6 +13,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIELDS = ["model", "size", "batch", "opt", "precision", "mode", "accum"]
+SETTINGS = ["onednn", "threads", "jit"]  # columns that a table may have
 MEASURED = ["t_req0", "t_req_peak", "t_chk_peak"]
 
 
@@ -23,7 +24,7 @@ def build_shim():
 
 
 def trace(row, shim, path):
-    options = [part for field in FIELDS for part in (f"--{field}", row[field])]
+    options = [part for field in FIELDS + SETTINGS if field in row for part in (f"--{field}", row[field])]
     environment = dict(os.environ, BFCTRACE=path, BFCTRACE_SO=str(shim), LD_PRELOAD=str(shim), TF_CPU_ALLOCATOR_USE_BFC="1", TF_CPU_BFC_MEM_LIMIT_IN_MB="20000")
     subprocess.run([sys.executable, str(HERE / "train_steps.py"), *options], env=environment, check=True, stderr=subprocess.DEVNULL)
 
@@ -50,9 +51,11 @@ def analyse(path):
 
 def main():
     shim = build_shim()
-    writer = csv.DictWriter(sys.stdout, FIELDS + MEASURED, lineterminator="\n")
+    rows = list(csv.DictReader(open(sys.argv[1])))
+    settings = [field for field in SETTINGS if field in rows[0]]
+    writer = csv.DictWriter(sys.stdout, FIELDS + settings + MEASURED, lineterminator="\n")
     writer.writeheader()
-    for row in csv.DictReader(open(sys.argv[1])):
+    for row in rows:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "trace.txt")
             try:
@@ -64,4 +67,5 @@ def main():
             sys.stdout.flush()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -110,6 +110,85 @@ def vector(r, L):
     return i, x
 
 
+def volume(r, L):
+    size = r.choice([8, 12])
+    i = x = L.Input((size, size, size, 2))
+    for _ in range(r.randint(1, 3)):
+        kind = r.choice(["conv", "conv", "transpose", "pool"])
+        f = r.choice([8, 16, 24])
+        if kind == "pool" and x.shape[1] >= 6:
+            x = r.choice([L.MaxPooling3D, L.AveragePooling3D])(2)(x)
+        elif kind == "transpose" and x.shape[1] <= 8:
+            x = L.Conv3DTranspose(f, 3, strides=r.choice([1, 2]), padding="same")(x)
+        else:
+            x = L.Conv3D(f, 3, padding="same", strides=r.choice([1, 1, 2]))(x)
+        x = activation(r, L, normalized(r, L, x))
+    return i, r.choice([L.GlobalAveragePooling3D, L.GlobalMaxPooling3D, L.Flatten])()(x)
+
+
+def frames(r, L):
+    size, length = r.choice([8, 12, 16]), r.choice([4, 8])
+    i = x = L.Input((length, size, size, 3))
+    x = L.ConvLSTM2D(r.choice([4, 8, 16]), 3, padding="same", return_sequences=r.random() < 0.5)(x)
+    x = activation(r, L, x)
+    if len(x.shape) == 5 and r.random() < 0.5:
+        x = L.TimeDistributed(L.Conv2D(8, 3, padding="same"))(x)
+    return i, L.Flatten()(x)
+
+
+def prepared(r, L):
+    """Layers before the first that learns, then a small network."""
+    size = r.choice([24, 32])
+    i = x = L.Input((size, size, 3))
+    for _ in range(r.randint(1, 3)):
+        x = r.choice([lambda: L.Rescaling(1 / 255), lambda: L.Normalization(mean=0.5, variance=2.0),
+                      lambda: L.Resizing(20, 28), lambda: L.CenterCrop(18, 18), lambda: L.RandomFlip("horizontal"),
+                      lambda: L.RandomTranslation(0.1, 0.1), lambda: L.RandomRotation(0.1), lambda: L.RandomZoom(0.2),
+                      lambda: L.RandomContrast(0.3), lambda: L.GaussianNoise(0.1), lambda: L.ZeroPadding2D(2),
+                      lambda: L.RandomBrightness(0.2)])()(x)
+    x = activation(r, L, L.Conv2D(r.choice([16, 32]), 3, padding="same")(x))
+    x = activation(r, L, L.Conv2D(32, 3, strides=2, padding="same")(x))
+    return i, r.choice([L.GlobalAveragePooling2D, L.Flatten])()(x)
+
+
+def operations(r, L):
+    from keras import ops
+    i = x = L.Input((r.choice([16, 24]), 48))
+    for _ in range(r.randint(2, 4)):
+        y = L.Dense(48)(x)
+        y = r.choice([lambda: ops.softmax(y), lambda: y * ops.sigmoid(x), lambda: ops.tanh(y) + x,
+                      lambda: ops.maximum(x, y), lambda: ops.exp(-ops.square(y)), lambda: ops.log(1.0 + ops.abs(y)),
+                      lambda: y - ops.mean(y, axis=1, keepdims=True), lambda: ops.concatenate([y, x], axis=1),
+                      lambda: y / (1.0 + ops.abs(x)), lambda: ops.where(x > 0, x, y), lambda: ops.cumsum(y, axis=1),
+                      lambda: ops.transpose(y, (0, 2, 1)), lambda: ops.einsum("bij,bkj->bik", x, y),
+                      lambda: ops.matmul(y, ops.transpose(x, (0, 2, 1))), lambda: ops.clip(y, -1.0, 1.0),
+                      lambda: ops.sqrt(1.0 + ops.square(y)), lambda: ops.sin(y), lambda: ops.relu(y)])()
+        x = y
+    return i, L.Flatten()(x)
+
+
+def attending(r, L):
+    length = r.choice([16, 24])
+    i = L.Input((length,), dtype="int32")
+    x = L.Embedding(500, 32)(i)
+    for _ in range(r.randint(1, 2)):
+        kind = r.choice(["dot", "additive", "grouped", "cross", "causal", "dropped"])
+        q = L.Dense(32)(x)
+        y = {"dot": lambda: L.Attention(use_scale=r.random() < 0.5)([q, x]),
+             "additive": lambda: L.AdditiveAttention()([q, x]),
+             "grouped": lambda: L.GroupQueryAttention(8, 4, 2)(q, x),
+             "cross": lambda: L.MultiHeadAttention(2, 16, value_dim=8)(q, x),
+             "causal": lambda: L.MultiHeadAttention(4, 8)(x, x, use_causal_mask=True),
+             "dropped": lambda: L.MultiHeadAttention(2, 16, dropout=0.2)(x, x)}[kind]()
+        x = L.LayerNormalization()(L.Add()([x, y]))
+    return i, L.GlobalAveragePooling1D()(x)
+
+
+# What seeds from 1000 on draw from; those before know no other than the first six.
+KINDS = [image, image, image, sequence, sequence, vector, volume, volume, frames, prepared, prepared, operations,
+         operations, attending, attending]
+
+
 def settings(seed):
     r = random.Random(seed)
     mode = r.choice(["graph"] * 7 + ["eager"] * 2 + ["keras"])
@@ -129,7 +208,7 @@ def measure(seed, folder):
     keras.utils.set_random_seed(seed)
     keras.mixed_precision.set_dtype_policy(s["precision"])
     r, L = random.Random(seed + 1), keras.layers
-    i, x = r.choice([image, image, image, sequence, sequence, vector])(r, L)
+    i, x = r.choice(KINDS[:6] if seed < 1000 else KINDS)(r, L)
     model = keras.Model(i, L.Dense(10, activation="softmax", dtype="float32")(x))
     with gzip.open(os.path.join(folder, "models", f"random{seed}_0.json.gz"), "wt") as f:
         f.write(model.to_json())

@@ -12,17 +12,20 @@ parser.add_argument("--opt", default="adam")
 parser.add_argument("--precision", default="float32")
 parser.add_argument("--mode", default="graph", choices=["graph", "eager", "keras"])
 parser.add_argument("--accum", type=int, default=0)
+parser.add_argument("--onednn", type=int, default=0)
+parser.add_argument("--threads", type=int, default=1, help="0 leaves it to TensorFlow")
+parser.add_argument("--jit", type=int, default=0, help="compile the step by XLA")
 args = parser.parse_args()
 
-os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = str(args.onednn)
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import keras
 import tensorflow as tf
 from keras import layers as L
 
-tf.config.threading.set_inter_op_parallelism_threads(1)
-tf.config.threading.set_intra_op_parallelism_threads(1)
+tf.config.threading.set_inter_op_parallelism_threads(args.threads)
+tf.config.threading.set_intra_op_parallelism_threads(args.threads)
 keras.utils.set_random_seed(0)
 keras.mixed_precision.set_global_policy(args.precision)
 
@@ -187,7 +190,7 @@ optimizer = {
     "rmsprop": lambda: O.RMSprop(1e-4, **settings),
 }[args.opt]()
 if args.mode == "keras":
-    model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", jit_compile=False)
+    model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", jit_compile=bool(args.jit))
     optimizer = model.optimizer
 elif args.precision == "mixed_float16":
     optimizer = O.LossScaleOptimizer(optimizer)
@@ -212,7 +215,7 @@ def step(x, y):
     return loss
 
 
-run = {"graph": tf.function(step, jit_compile=False), "eager": step, "keras": model.train_on_batch if args.mode == "keras" else None}[args.mode]
+run = {"graph": tf.function(step, jit_compile=bool(args.jit)), "eager": step, "keras": model.train_on_batch if args.mode == "keras" else None}[args.mode]
 for index in range(3):
     mark(f"step {index} begin")
     result = run(x, y)

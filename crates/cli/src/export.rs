@@ -84,8 +84,8 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
 }
 
 fn write_script(arguments: &Export) -> Result<Written, Failure> {
-    let script = ScriptRequest { plan: PathBuf::from(&arguments.input) }.run()?;
     let path = arguments.output.clone();
+    let script = ScriptRequest { plan: PathBuf::from(&arguments.input), output: path.clone() }.run()?;
     output::file(&path, script.as_bytes())?;
     let hint = Some(format!("python {}", path.display()));
     Ok(Written { path, form: arguments.to, events: None, steps_left_out: None, hint })

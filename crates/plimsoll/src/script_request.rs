@@ -10,6 +10,8 @@ use std::path::PathBuf;
 pub struct ScriptRequest {
     /// The plan, Plimsoll's own or TensorFlow's.
     pub plan: PathBuf,
+    /// Where the script will stand: it finds a model's file by the way from there.
+    pub output: PathBuf,
 }
 
 impl ScriptRequest {
@@ -18,6 +20,7 @@ impl ScriptRequest {
         let mut file = self.recipe()?;
         file.model = specification::beside(&file.model, &self.plan);
         let model = specification::find(&file.model)?;
+        file.model = specification::relative_to(&file.model, &self.output);
         Ok(script(&file, &model)?)
     }
 

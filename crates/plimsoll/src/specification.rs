@@ -50,7 +50,7 @@ pub fn relative_to(specification: &str, document: &Path) -> String {
     let Some((path, _)) = file(specification) else { return specification.to_string() };
     let absolute = |path: &Path| std::path::absolute(path).ok();
     let folder = document.parent().and_then(|folder| absolute(&Path::new(".").join(folder)));
-    let (Some(model), Some(folder)) = (absolute(Path::new(path)), folder) else {
+    let (Some(model), Some(folder)) = (absolute(Path::new(path)).map(straight), folder) else {
         return specification.to_string();
     };
     // A pipe has no folder to come back to.
@@ -109,6 +109,12 @@ fn file(specification: &str) -> Option<(&str, Option<usize>)> {
     };
     let known = [".keras", ".json", ".h5", ".hdf5"].iter().any(|end| path.ends_with(end));
     known.then_some((path, size))
+}
+
+/// A path that goes up on its way, as what it leads to.
+fn straight(path: PathBuf) -> PathBuf {
+    let goes_up = path.components().any(|part| part == Component::ParentDir);
+    if goes_up { path.canonicalize().unwrap_or(path) } else { path }
 }
 
 /// The way from a folder to a file, both absolute. Up to four levels up; what is farther apart is named from the root.
@@ -180,6 +186,10 @@ mod tests {
         let there = folder.path().join("m.keras@8");
         assert_eq!(beside("m.keras@8", &document), there.to_str().unwrap());
         assert_eq!(beside("other.keras", &document), "other.keras");
+        let around = folder.path().join("deeper/../m.keras@8");
+        std::fs::create_dir(folder.path().join("deeper")).unwrap();
+        let real = folder.path().canonicalize().unwrap().join("script.py");
+        assert_eq!(relative_to(around.to_str().unwrap(), &real), "m.keras@8");
     }
 
     #[test]

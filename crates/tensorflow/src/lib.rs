@@ -17,14 +17,17 @@
 //! ```
 
 mod band;
+mod elsewhere;
 mod executor;
 mod limit;
 mod lowering;
 mod optimizer;
+mod pass;
 mod placed;
 mod prediction;
 mod program;
 mod recipe;
+mod recompute;
 mod rules;
 mod script;
 mod search;
@@ -34,6 +37,7 @@ mod variant;
 mod wide;
 
 pub use band::{Band, COVERAGE};
+pub use elsewhere::{ELSEWHERE, Elsewhere};
 pub use plimsoll_train::Precision;
 pub use prediction::{CUDA_CONTEXT, CUDNN_WORKSPACE, Prediction, predict};
 pub use recipe::{Needs, Recipe, RecipeError, RecipeFile};

@@ -2,55 +2,27 @@
 
 use crate::optimizer;
 use crate::program::{Assignment, Kernel, KernelId, Owner, Program, Start, Tensor, TensorId};
+use crate::recompute::{self, Part};
 use crate::rules;
 use crate::setup::{Device, Mode, Setup};
 use crate::variant::Variant;
-use crate::{unrolled, wide};
 use plimsoll_graph::{Graph, Init, LayerId, Op, OpId, Phase, Role, Source, ValueId};
 use std::collections::{HashMap, HashSet};
 
 /// Makes the program of one training step.
 pub fn lower(graph: &Graph, setup: &Setup, variant: Variant) -> Program {
     let mut at = Lowering::new(graph, setup, variant);
-    let mut tape = Vec::new();
-    // What updates moving averages is as small as the statistics and is left out. So is what sums up those of several
-    // calls of a layer: it reads statistics, for which rules make no tensor.
-    let mut statistics: HashSet<ValueId> = HashSet::new();
     let ops: Vec<&Op> = graph.ops().iter().filter(|op| op.phase == Phase::Forward).collect();
-    let mut rest = &ops[..];
-    while let Some(&op) = rest.first() {
-        at.layer = op.layer;
-        if let Some((own, positions)) = unrolled::find(graph, rest) {
-            tape.push((own[own.len() - 1], unrolled::forward(&mut at, own, positions)));
-            rest = &rest[own.len()..];
-            continue;
-        }
-        if let Some(own) = rules::group_norm::find(graph, rest) {
-            tape.push((own[own.len() - 1], rules::group_norm::forward(&mut at, own)));
-            rest = &rest[own.len()..];
-            continue;
-        }
-        rest = &rest[1..];
-        if op.inputs.iter().any(|input| statistics.contains(input)) {
-            statistics.extend(&op.outputs);
-            continue;
-        }
-        let backward =
-            if at.is_wide(op.layer) { wide::forward(&mut at, op) } else { rules::forward(&mut at, op) };
-        tape.push((op, backward));
-        statistics.extend(op.outputs.iter().skip(1).filter(|output| at.tensors[output.index()].is_none()));
-    }
+    let parts: Vec<Part<'_, '_>> = recompute::parts(graph, &ops, setup.recompute)
+        .into_iter()
+        .map(|(own, again)| Part::forward(&mut at, own, again))
+        .collect();
     if at.is_eager() {
         at.hold_layers();
     }
     at.phase = Phase::Backward;
     rules::loss(&mut at);
-    for (op, backward) in tape.into_iter().rev() {
-        at.layer = op.layer;
-        if let Some(gradient) = at.gradient_of(op.outputs[0]) {
-            backward(&mut at, gradient);
-        }
-    }
+    parts.into_iter().rev().for_each(|part| part.backward(&mut at));
     at.phase = Phase::Update;
     optimizer::update(&mut at);
     at.program
@@ -176,6 +148,11 @@ impl<'a> Lowering<'a> {
         self.tensors[value.index()].expect("ops come after what they read")
     }
 
+    /// Whether a value has a tensor by now.
+    pub fn has_tensor(&self, value: ValueId) -> bool {
+        self.tensors[value.index()].is_some()
+    }
+
     /// The tensors of an op's operands.
     pub fn operands(&self, op: &Op) -> Vec<TensorId> {
         op.inputs.iter().map(|&input| self.tensor(input)).collect()
@@ -258,6 +235,21 @@ impl<'a> Lowering<'a> {
         let tensor = Tensor { bytes: call.bytes, role, layer: self.layer, owner: Owner::Step, name };
         let written = self.program.add_tensor(tensor);
         self.add(call, vec![written], None);
+        written
+    }
+
+    /// A kernel with several results of one size.
+    pub fn several(
+        &mut self,
+        name: &'static str,
+        reads: &[TensorId],
+        bytes: u64,
+        count: usize,
+    ) -> Vec<TensorId> {
+        let (role, layer) = (self.phase.role(), self.layer);
+        let tensor = || Tensor { bytes, role, layer, owner: Owner::Step, name: name.to_string() };
+        let written: Vec<TensorId> = (0..count).map(|_| self.program.add_tensor(tensor())).collect();
+        self.add(Call { name, reads, bytes, ..Call::default() }, written.clone(), None);
         written
     }
 

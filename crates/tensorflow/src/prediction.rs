@@ -1,13 +1,14 @@
 //! Predictions: what a step takes in TensorFlow, who holds it, and what limit it needs.
 
-use crate::band::Band;
+use crate::band::{Band, Evidence};
 use crate::executor::{self, Extent, Order};
 use crate::limit;
 use crate::lowering::lower;
 use crate::program::Program;
 use crate::setup::{Device, Mode, Setup};
-use crate::variant::variants;
-use plimsoll_graph::{Graph, Role};
+use crate::unrolled;
+use crate::variant::{loops, variants};
+use plimsoll_graph::{Graph, LayerId, Op, OpKind, Phase, Role};
 use plimsoll_trace::{Bytes, Label, Summary, Trace, summarize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -51,7 +52,8 @@ pub fn predict(graph: &Graph, setup: &Setup) -> Prediction {
     if setup.accumulate > 1 {
         runs.extend(runs_of_applying(graph, setup));
     }
-    let (batch, unsure) = (orders[0].program.batch(), unsure(graph, &orders[0].program));
+    let batch = orders[0].program.batch();
+    let evidence = evidence(graph, &orders[0].program);
     let usual = orders.into_iter().zip(&peaks).filter(|(order, _)| order.is_usual);
     let (order, _) = usual.max_by_key(|(_, peak)| **peak).expect("some order is usual");
     let (trace, summary) = (order.step.clone(), summarize(&order.step));
@@ -59,16 +61,35 @@ pub fn predict(graph: &Graph, setup: &Setup) -> Prediction {
         Device::Cpu => Vec::new(),
         Device::Gpu => vec![("CUDA context", CUDA_CONTEXT), ("cuDNN workspace", CUDNN_WORKSPACE)],
     };
-    let band = Band::around(&peaks, summary.floor, setup, unsure);
+    let band = Band::around(&peaks, summary.floor, setup, evidence);
     Prediction { trace, summary, band, batch: Bytes(batch), allowances, setup: *setup, runs }
 }
 
-/// The names of layers about which rules know nothing.
-fn unsure(graph: &Graph, program: &Program) -> Vec<String> {
-    let mut names: Vec<String> =
-        program.unsure.iter().map(|&layer| graph.layer_name(layer).to_string()).collect();
-    names.dedup();
-    names
+/// What is known about the layers of a model.
+fn evidence(graph: &Graph, program: &Program) -> Evidence {
+    let volumes = volumes(graph);
+    let mut layers: Vec<LayerId> = program.unsure.iter().chain(&volumes).copied().collect();
+    layers.sort_unstable();
+    layers.dedup();
+    let unsure = layers.into_iter().map(|layer| graph.layer_name(layer).to_string()).collect();
+    Evidence { unsure, loops: loops(graph) > 0, volumes: !volumes.is_empty() }
+}
+
+/// Layers with convolutions or pools that read more axes than images have, but for those that Keras runs image by
+/// image.
+fn volumes(graph: &Graph) -> Vec<LayerId> {
+    let ops: Vec<&Op> = graph.ops().iter().filter(|op| op.phase == Phase::Forward).collect();
+    let mut layers = Vec::new();
+    for own in ops.chunk_by(|one, next| one.layer == next.layer) {
+        let slides =
+            |op: &&Op| matches!(op.kind, OpKind::Conv2d(_) | OpKind::TransposedConv2d(_) | OpKind::Pool2d(_));
+        let is_deep = |op: &&Op| op.inputs.iter().any(|&input| graph.tensor(input).shape.rank() > 4);
+        let is_unrolled = unrolled::find(graph, own).is_some_and(|(all, _)| all.len() == own.len());
+        if own.iter().any(slides) && own.iter().any(is_deep) && !is_unrolled {
+            layers.extend(own[0].layer);
+        }
+    }
+    layers
 }
 
 impl Prediction {

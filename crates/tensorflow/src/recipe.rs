@@ -2,6 +2,7 @@
 
 use crate::band::share;
 use crate::prediction::{Prediction, predict};
+use crate::recompute;
 use crate::setup::{self, Device, Setup};
 use plimsoll_model::{Mode, Model, ModelError};
 use plimsoll_trace::Bytes;
@@ -90,11 +91,30 @@ impl Recipe {
             Change::Precision(precision) => recipe.setup.precision = precision,
             Change::Optimizer(optimizer) => recipe.setup.optimizer = optimizer,
             Change::Batch(batch) => recipe.batch = batch,
-            Change::UpdateWhenReady | Change::InPlace | Change::Recompute | Change::Threads(_) => {
-                return None;
-            }
+            Change::Recompute => recipe.setup.recompute = recompute::COUNTS[0],
+            Change::UpdateWhenReady | Change::InPlace | Change::Threads(_) => return None,
         }
         Some(recipe)
+    }
+
+    /// The same in as many parts as need least, if it computes parts again.
+    pub fn in_best_parts(&self, model: &Model) -> Result<(Self, Option<Needs>), ModelError> {
+        if self.setup.recompute == 0 {
+            return Ok((*self, self.needs(model)?));
+        }
+        let with = |recompute: u32| Self { setup: Setup { recompute, ..self.setup }, ..*self };
+        let mut best: Option<(Self, Option<Needs>)> = None;
+        for recipe in recompute::COUNTS.map(with) {
+            let needs = recipe.needs(model)?;
+            let less = |(_, most): &(Self, Option<Needs>)| match (&needs, most) {
+                (Some(needs), Some(most)) => needs.total() < most.total(),
+                (needs, _) => needs.is_some(),
+            };
+            if best.as_ref().is_none_or(less) {
+                best = Some((recipe, needs));
+            }
+        }
+        Ok(best.expect("there is a count"))
     }
 
     /// Whether all micro-batches have the same number of samples, and one at least.

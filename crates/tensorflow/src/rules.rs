@@ -21,7 +21,7 @@ mod recurrent;
 mod scratch;
 
 pub use loss::loss;
-pub use recurrent::{absorbed, gives_last_only};
+pub use recurrent::{absorbed, find_plain, gives_last_only, plain};
 
 use crate::lowering::{Backward, Lowering};
 use plimsoll_graph::op::{Binary, Interpolation, Unary, Upsample2d};

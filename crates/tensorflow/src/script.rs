@@ -4,14 +4,17 @@
 //! at its top, `make_model` and `samples`; whoever has a training program already imports `train` and gives it their
 //! own.
 
+mod again;
+mod data;
 mod layers;
 mod quoting;
 mod source;
+mod training;
 
 use crate::recipe::{Needs, RecipeFile};
 use crate::setup::{Device, Mode};
-use plimsoll_graph::ElementType;
-use plimsoll_model::{InputSpec, Model};
+use data::Sample;
+use plimsoll_model::Model;
 use plimsoll_train::{Loss, Muon, Optimizer, Precision};
 
 /// What cannot be said in Python.
@@ -20,10 +23,8 @@ use plimsoll_train::{Loss, Muon, Optimizer, Precision};
 pub enum ScriptError {
     #[error("the layer `{name}` ({kind}) cannot be written as code")]
     Layer { name: String, kind: &'static str },
-    #[error(
-        "a script is written for models with one input and one output; this one has {inputs} and {outputs}"
-    )]
-    Doors { inputs: usize, outputs: usize },
+    #[error("the model cannot be built: {0}")]
+    Model(String),
 }
 
 impl ScriptError {
@@ -31,7 +32,7 @@ impl ScriptError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Layer { .. } => "save the model with Keras and name the file as MODEL",
-            Self::Doors { .. } => "write the training loop by hand, with the figures that were predicted",
+            Self::Model(_) => "make the plan again: the model has changed since",
         }
     }
 }
@@ -39,19 +40,17 @@ impl ScriptError {
 /// The script for a recipe. The model is what the recipe's file names; it says what samples look like, and how it is
 /// built if it is not a file.
 pub fn script(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {
-    let (inputs, outputs) = (model.inputs.len(), model.outputs.len());
-    let [input] = &model.inputs[..] else { return Err(ScriptError::Doors { inputs, outputs }) };
-    if outputs != 1 {
-        return Err(ScriptError::Doors { inputs, outputs });
-    }
+    let sample = Sample::of(file, model)?;
+    let borders = again::borders(file, model)?;
     let sections = [
         heading(file),
         limit(file),
         devices(file),
         precision(file.recipe.setup.precision),
-        yours(&source::model(file, model)?, &samples(file, model, input)),
-        pipeline(file, input),
-        training(file),
+        yours(&source::model(file, model, &borders)?, &sample.code()),
+        sample.batches(file.recipe.rows()),
+        again::code(&borders),
+        training::code(file, &sample),
     ];
     Ok(sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n\n") + "\n")
 }
@@ -86,18 +85,23 @@ fn limit_mib(file: &RecipeFile) -> u64 {
 /// What must stand before TensorFlow is imported.
 fn limit(file: &RecipeFile) -> String {
     let mib = limit_mib(file);
-    let environment = match file.recipe.setup.device {
-        Device::Cpu => {
-            "# On a CPU TensorFlow has no limit of its own; its GPU allocator can be asked to keep one.\n\
+    let (system, environment) = match file.recipe.setup.device {
+        Device::Cpu => (
+            "import os\nimport sys\n",
+            "# TensorFlow reads these lines when it is imported: they must stand before that, and mean nothing after it.\n\
+             if \"tensorflow\" in sys.modules:\n    \
+             raise ImportError(\"import this file before TensorFlow and Keras, which are limited when they start\")\n\
+             # On a CPU TensorFlow has no limit of its own; its GPU allocator can be asked to keep one.\n\
              os.environ[\"TF_CPU_ALLOCATOR_USE_BFC\"] = \"1\"\n\
              os.environ[\"TF_CPU_BFC_MEM_LIMIT_IN_MB\"] = str(LIMIT_MIB)\n\
              # oneDNN keeps its own copies of weights and scratch that no limit covers.\n\
-             os.environ[\"TF_ENABLE_ONEDNN_OPTS\"] = \"0\"\n"
-        }
-        Device::Gpu => "",
+             os.environ[\"TF_ENABLE_ONEDNN_OPTS\"] = \"0\"\n",
+        ),
+        Device::Gpu => ("import os\n", ""),
     };
     format!(
-        "import os\n\nLIMIT_MIB = {mib}  # what TensorFlow's allocator may take\n{environment}\nimport keras\nimport numpy as np\nimport tensorflow as tf"
+        "{system}\nHERE = os.path.dirname(os.path.abspath(__file__))  # files are found beside this one, wherever it is started\n\
+         LIMIT_MIB = {mib}  # what TensorFlow's allocator may take\n{environment}\nimport keras\nimport numpy as np\nimport tensorflow as tf"
     )
 }
 
@@ -288,158 +292,6 @@ fn yours(model: &str, samples: &str) -> String {
 fn indented(lines: &str) -> String {
     let indent = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
     lines.lines().map(indent).collect::<Vec<_>>().join("\n")
-}
-
-fn samples(file: &RecipeFile, model: &Model, input: &InputSpec) -> String {
-    let shape = tuple(input.shape.extents());
-    let sample = match input.element {
-        ElementType::I32 => {
-            format!("random.integers({}, size={shape}, dtype=\"int32\")", vocabulary(model))
-        }
-        _ => format!("random.standard_normal({shape}, dtype=\"float32\")"),
-    };
-    let target = match file.recipe.setup.loss {
-        Loss::SparseCategoricalCrossEntropy { .. } => {
-            "random.integers(outputs[-1], size=outputs[:-1], dtype=\"int32\")"
-        }
-        // Each target is a distribution: its parts add up to 1.
-        Loss::CategoricalCrossEntropy { .. } => {
-            "random.dirichlet(np.ones(outputs[-1]), size=outputs[:-1]).astype(\"float32\")"
-        }
-        _ => "random.random(outputs, dtype=\"float32\")",
-    };
-    format!(
-        "def samples(outputs):\n    \"\"\"Pairs of one input and its target, without end. These are random: put your data here.\"\"\"\n    \
-         random = np.random.default_rng(0)\n    while True:\n        yield {sample}, {target}"
-    )
-}
-
-/// Whether a target is the number of a class.
-fn is_counted(file: &RecipeFile) -> bool {
-    matches!(file.recipe.setup.loss, Loss::SparseCategoricalCrossEntropy { .. })
-}
-
-/// Batches from samples, one waiting.
-fn pipeline(file: &RecipeFile, input: &InputSpec) -> String {
-    let shape = tuple(input.shape.extents());
-    let kind = if input.element == ElementType::I32 { "int32" } else { "float32" };
-    let (target_shape, target_kind) = match is_counted(file) {
-        true => ("outputs[:-1]", "int32"),
-        false => ("outputs", "float32"),
-    };
-    format!(
-        "\ndef batches(outputs):\n    \
-         dataset = tf.data.Dataset.from_generator(  # one sample at a time: the data set is never in memory as a whole\n        \
-         lambda: samples(outputs),\n        \
-         output_signature=(tf.TensorSpec({shape}, tf.{kind}), tf.TensorSpec({target_shape}, tf.{target_kind})),\n    )\n    \
-         dataset = dataset.batch({rows}, drop_remainder=True)  # a smaller last batch would leave holes of other sizes\n    \
-         return dataset.prefetch(1)  # one batch waits; AUTOTUNE may keep many",
-        rows = file.recipe.rows(),
-    )
-}
-
-/// How many token ids there are: those of the first embedding.
-fn vocabulary(model: &Model) -> usize {
-    let embedding = model.nodes.iter().find_map(|node| match &node.layer {
-        plimsoll_model::Layer::Embedding(embedding) => Some(embedding.input_dim),
-        _ => None,
-    });
-    embedding.unwrap_or(2)
-}
-
-fn training(file: &RecipeFile) -> String {
-    let setup = &file.recipe.setup;
-    let loss = loss(setup.loss);
-    let (more, start) = match setup.mode {
-        Mode::Keras if file.as_compiled => (", **more", compiled(file)),
-        Mode::Keras => (", **more", optimizer(file)),
-        Mode::Graph | Mode::Eager if file.as_compiled => ("", compiled_optimizer(file)),
-        Mode::Graph | Mode::Eager => ("", optimizer(file)),
-    };
-    let head = format!(
-        "\ndef train(model, dataset, steps{more}):\n    \"\"\"Trains a model like the one above on batches of {}.\"\"\"\n{}\n",
-        file.recipe.rows(),
-        indented(&start)
-    );
-    let body = match setup.mode {
-        Mode::Keras if file.as_compiled => String::new(),
-        Mode::Keras => format!(
-            "    # Compiling with XLA would plan memory in another way than was predicted.\n    \
-             model.compile(optimizer=optimizer, loss={loss}, jit_compile=False)\n"
-        ),
-        Mode::Graph | Mode::Eager => indented(&custom_loop(setup.mode, setup.precision, &loss)),
-    };
-    let fit = match setup.mode {
-        Mode::Keras => {
-            "    # Callbacks, validation data and the like go in here; what they hold counts, too.\n    \
-             model.fit(dataset, steps_per_epoch=steps, epochs=1, **more)"
-        }
-        Mode::Graph | Mode::Eager => "",
-    };
-    let body = format!("{body}{fit}");
-    let main = "if __name__ == \"__main__\":\n    model = make_model()\n    \
-                train(model, batches(model.output_shape[1:]), int(os.environ.get(\"STEPS\", \"100\")))\n    \
-                if \"SAVE\" in os.environ:\n        model.save(os.environ[\"SAVE\"])";
-    format!("{head}{body}\n\n\n{main}")
-}
-
-/// Compiles a model again as its file says, but for what the recipe changes.
-fn compiled(file: &RecipeFile) -> String {
-    let accumulate = match file.recipe.setup.accumulate {
-        0 | 1 => String::new(),
-        parts => format!(
-            "# {parts} steps of {} samples make one update of {}: activations of a part only, the mean gradient of all.\n\
-             compiled[\"optimizer\"][\"config\"][\"gradient_accumulation_steps\"] = {parts}\n",
-            file.recipe.rows(),
-            file.recipe.batch
-        ),
-    };
-    format!(
-        "# As the file was compiled: its losses and metrics, its optimizer with learning rate, decay and schedule.\n\
-         compiled = model.get_compile_config()\n{accumulate}\
-         # Compiling with XLA would plan memory in another way than was predicted.\n\
-         compiled[\"jit_compile\"] = False\n\
-         model.compile_from_config(compiled)"
-    )
-}
-
-/// The optimizer that a file was compiled with, for a loop of one's own.
-fn compiled_optimizer(file: &RecipeFile) -> String {
-    let accumulate = match file.recipe.setup.accumulate {
-        0 | 1 => String::new(),
-        parts => format!("settings[\"config\"][\"gradient_accumulation_steps\"] = {parts}\n"),
-    };
-    let scaled = match file.recipe.setup.precision {
-        Precision::MixedFloat16 => "\noptimizer = keras.optimizers.LossScaleOptimizer(optimizer)",
-        _ => "",
-    };
-    format!(
-        "# As the file was compiled, with its learning rate, decay and schedule.\n\
-         settings = model.get_compile_config()[\"optimizer\"]\n{accumulate}\
-         optimizer = keras.optimizers.deserialize(settings){scaled}"
-    )
-}
-
-fn custom_loop(mode: Mode, precision: Precision, loss: &str) -> String {
-    let scaled = precision == Precision::MixedFloat16;
-    let (scale, minimized) = match scaled {
-        true => ("        scaled = optimizer.scale_loss(loss)\n", "scaled"),
-        false => ("", "loss"),
-    };
-    let decorator = match mode {
-        Mode::Graph => {
-            "@tf.function(jit_compile=False)  # a graph frees each tensor after its last use; eager steps hold them longer\n"
-        }
-        _ => "",
-    };
-    format!(
-        "loss_function = {loss}\noptimizer.build(model.trainable_variables)\n\n\
-         {decorator}def step(x, y):\n    with tf.GradientTape() as tape:\n        loss = loss_function(y, model(x, training=True))\n        \
-         for penalty in model.losses:  # of regularizers\n            loss += penalty\n\
-         {scale}    gradients = tape.gradient({minimized}, model.trainable_variables)\n    \
-         optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n    return loss\n\n\
-         for number, (x, y) in enumerate(dataset.take(steps), 1):\n    print(f\"step {{number}} loss {{float(step(x, y)):.4f}}\")"
-    )
 }
 
 fn tuple(extents: &[usize]) -> String {

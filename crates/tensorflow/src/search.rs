@@ -1,7 +1,8 @@
 //! The search over what TensorFlow can be told: the recipe with the fewest changes that fits a number of bytes.
 //!
 //! Levers that leave the numbers the same come first: `tf.function` instead of eager steps, the whole limit at once
-//! instead of growth, and accumulated gradients where samples do not see each other. Those that change numbers are
+//! instead of growth, accumulated gradients where samples do not see each other, and parts of a model that are computed
+//! again where nothing in it is drawn or remembered. Those that change numbers are
 //! tried only where they are allowed, and a smaller batch after all others: the largest that fits.
 
 mod batches;
@@ -9,6 +10,7 @@ mod batches;
 pub use batches::largest_batch;
 
 use crate::recipe::{Needs, Recipe};
+use crate::recompute;
 use plimsoll_model::{Model, ModelError};
 use plimsoll_trace::Bytes;
 use plimsoll_train::lever::{Cost, Home};
@@ -56,6 +58,7 @@ impl Trial {
     pub fn describe(&self, change: Change) -> String {
         match change {
             Change::MicroBatches(_) => format!("{change} of {}", self.recipe.rows()),
+            Change::Recompute => format!("{change} in {} parts", self.recipe.setup.recompute),
             _ => change.to_string(),
         }
     }
@@ -82,7 +85,10 @@ pub fn search(
     allowed: Allowed,
 ) -> Result<Search, ModelError> {
     let apart = model.mixing()?.is_none();
-    let may = |lever: &Lever| allowed.may(*lever, apart);
+    // Where TensorFlow would compute other numbers again, the lever is not TensorFlow's.
+    let again = recompute::is_exact(model)?;
+    let has = |lever: &Lever| *lever != Lever::Recompute || again;
+    let may = |lever: &Lever| allowed.may(*lever, apart) && has(lever);
     let mut trials = vec![trial(model, (Vec::new(), *written))?];
     let mut found = trials[0].fits(budget).then_some(0);
     for candidate in candidates(written, may) {
@@ -98,7 +104,7 @@ pub fn search(
         let fitting = (first..trials.len()).filter(|&place| trials[place].fits(budget));
         found = fitting.max_by_key(|&place| (trials[place].recipe.batch, std::cmp::Reverse(place)));
     }
-    let advised = |lever: &Lever| !may(lever) && !allowed.is_withheld(*lever);
+    let advised = |lever: &Lever| has(lever) && !may(lever) && !allowed.is_withheld(*lever);
     let advice = if found.is_none() { advice(model, written, budget, may, advised)? } else { Vec::new() };
     Ok(Search { trials, found, advice })
 }
@@ -107,7 +113,8 @@ pub fn search(
 type Changed = (Vec<Change>, Recipe);
 
 fn trial(model: &Model, (changes, recipe): Changed) -> Result<Trial, ModelError> {
-    Ok(Trial { changes, needs: recipe.needs(model)?, recipe })
+    let (recipe, needs) = recipe.in_best_parts(model)?;
+    Ok(Trial { changes, needs, recipe })
 }
 
 /// Recipes with the same batch beside the one that is written, those with the gravest changes last.

@@ -16,8 +16,15 @@ pub struct Setup {
     pub precision: Precision,
     /// How many steps' gradients are added up before the weights change; 1 is every step.
     pub accumulate: u32,
+    /// Into how many parts the model is cut that are computed again for their gradients; 0 keeps everything.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recompute: u32,
     /// Where it runs.
     pub device: Device,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Default for Setup {
@@ -29,6 +36,7 @@ impl Default for Setup {
             mode: Mode::Graph,
             precision: Precision::Float32,
             accumulate: 1,
+            recompute: 0,
             device: Device::Cpu,
         }
     }

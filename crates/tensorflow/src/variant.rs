@@ -1,7 +1,7 @@
 //! Orders that TensorFlow's executor may take. Which one it does depends on how many nodes Grappler deletes and in
 //! which order their names are hashed, and so on more than a model says: several are tried.
 
-use crate::rules::gives_last_only;
+use crate::rules::{find_plain, gives_last_only};
 use crate::setup::{Mode, Setup};
 use crate::unrolled;
 use plimsoll_graph::{Graph, Op, OpKind, Phase, Source};
@@ -25,12 +25,12 @@ pub struct Variant {
 /// All that are tried.
 pub fn variants(graph: &Graph, setup: &Setup) -> Vec<Variant> {
     let branches = has_branches(graph);
-    let is_loop = |op: &&Op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_));
-    let loops = graph.ops().iter().filter(is_loop).count();
-    // The zeros of a loop that is alone come first (five models); of several, behind an unrolled layer, or of an LSTM
-    // that gives a sequence, some do not.
+    let (plain, loops) = (plain_loops(graph), loops(graph));
+    // The zeros of a loop that is alone come first (five models); of several, behind an unrolled layer, of an LSTM that
+    // gives a sequence or of a plain recurrent layer, some do not.
     let sequence = |op: &Op| matches!(op.kind, OpKind::Lstm(_)) && !gives_last_only(graph, op);
-    let zeros_vary = loops > 1 || loops == 1 && (unrolled::is_in(graph) || graph.ops().iter().any(sequence));
+    let zeros_vary =
+        loops > 1 || plain > 0 || loops == 1 && (unrolled::is_in(graph) || graph.ops().iter().any(sequence));
     let either = |is: bool| if is { &[false, true][..] } else { &[false][..] };
     let usual = usual(graph, setup, branches);
     let mut all = Vec::new();
@@ -49,6 +49,19 @@ pub fn variants(graph: &Graph, setup: &Setup) -> Vec<Variant> {
     all
 }
 
+/// How many recurrent layers there are.
+pub fn loops(graph: &Graph) -> usize {
+    let is_loop = |op: &&Op| matches!(op.kind, OpKind::Lstm(_) | OpKind::Gru(_));
+    graph.ops().iter().filter(is_loop).count() + plain_loops(graph)
+}
+
+/// How many plain ones there are.
+fn plain_loops(graph: &Graph) -> usize {
+    let ops: Vec<&Op> = graph.ops().iter().filter(|op| op.phase == Phase::Forward).collect();
+    let begins = |place: &usize| *place == 0 || ops[place - 1].layer != ops[*place].layer;
+    (0..ops.len()).filter(begins).filter(|&place| find_plain(graph, &ops[place..]).is_some()).count()
+}
+
 /// What may be near the input in a model with branches.
 const RARE: [usize; 3] = [1, 3, 5];
 
@@ -59,7 +72,8 @@ const RARE: [usize; 3] = [1, 3, 5];
 fn usual(graph: &Graph, setup: &Setup, branches: bool) -> &'static [usize] {
     let normalized =
         graph.ops().iter().any(|op| matches!(op.kind, OpKind::BatchNorm(_) | OpKind::LayerNorm(_)));
-    let is_known = setup.mode == Mode::Graph && setup.accumulate <= 1 && !(branches && normalized);
+    let is_whole = setup.accumulate <= 1 && setup.recompute == 0;
+    let is_known = setup.mode == Mode::Graph && is_whole && !(branches && normalized);
     match setup.optimizer {
         Optimizer::Sgd | Optimizer::Adam { .. } if setup.precision.is_mixed() => &[1, 3, usize::MAX],
         Optimizer::Sgd if !is_known => &[1, 3, 5],

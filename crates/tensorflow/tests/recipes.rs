@@ -148,9 +148,9 @@ fn scripts_apply_what_was_found() {
         "os.environ[\"TF_CPU_BFC_MEM_LIMIT_IN_MB\"] = str(LIMIT_MIB)",
         "gradient_accumulation_steps=4)",
         "dataset = dataset.batch(8, drop_remainder=True)",
-        "return dataset.prefetch(1)",
+        "return dataset.prefetch(1) if part == \"training\" else dataset",
         "def make_model():\n",
-        "def samples(outputs):\n",
+        "def samples(part):\n",
         "def train(model, dataset, steps):\n",
         "if __name__ == \"__main__\":\n",
         "L.MultiHeadAttention(8, 32)(",
@@ -158,8 +158,8 @@ fn scripts_apply_what_was_found() {
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
-    let limit = text.find("os.environ").unwrap();
-    assert!(limit < text.find("import tensorflow").unwrap(), "the limit comes too late");
+    let last = text.rfind("os.environ[").unwrap();
+    assert!(last < text.find("import keras").unwrap(), "the limit comes too late");
 }
 
 #[test]
@@ -180,9 +180,9 @@ fn scripts_for_a_gpu_limit_the_card() {
 #[test]
 fn targets_of_scripts_are_what_the_loss_takes() {
     for (loss, target) in [
-        ("sparse_categorical_crossentropy", "random.integers(outputs[-1], size=outputs[:-1]"),
-        ("categorical_crossentropy", "random.dirichlet(np.ones(outputs[-1]), size=outputs[:-1])"),
-        ("mse", "random.random(outputs"),
+        ("sparse_categorical_crossentropy", "random.integers(10, size=(), dtype=\"int32\")"),
+        ("categorical_crossentropy", "random.dirichlet(np.ones(10), size=())"),
+        ("mse", "random.random((10,), dtype=\"float32\")"),
     ] {
         let setup = Setup { loss: Loss::parse(loss).unwrap(), ..Setup::default() };
         let text = written_script("mlp@64", Recipe { setup, ..written(8) });
@@ -190,13 +190,66 @@ fn targets_of_scripts_are_what_the_loss_takes() {
     }
 }
 
+/// Inputs by their names, targets as the outputs stand, a loss and metrics for each.
+#[test]
+fn scripts_have_all_inputs_and_outputs() {
+    let mut net = Builder::new("pairs");
+    let [left, right] = [net.input([8, 8, 3]), net.input([8, 8, 3])];
+    let sum = net.push(Merge::Add, &[left, right]);
+    let flat = net.push(Flatten {}, &[sum]);
+    let heads = [10, 3].map(|classes| net.push(Dense::new(classes).softmax(), &[flat]));
+    let mut model = net.build(heads[0]);
+    model.set_outputs([("kind", heads[0]), ("colour", heads[1])]);
+    for mode in [Mode::Keras, Mode::Graph] {
+        let recipe = Recipe { setup: Setup { mode, ..Setup::default() }, ..written(8) };
+        let needs = recipe.needs(&model).unwrap().unwrap();
+        let file = RecipeFile::new("pairs.keras", Bytes::mib(64), recipe, needs);
+        let text = script(&file, &model).unwrap();
+        reads_as_python("pairs", &text);
+        let name = &model.inputs[1].name;
+        for line in [
+            format!("\"{name}\": random.standard_normal((8, 8, 3), dtype=\"float32\"),\n"),
+            format!("\"{name}\": tf.TensorSpec((8, 8, 3), tf.float32),\n"),
+            "\"colour\": random.integers(3, size=(), dtype=\"int32\"),\n".to_string(),
+            "for name in [\"kind\", \"colour\"]".to_string(),
+            "A sample has 1536 bytes of inputs and 8 of targets.".to_string(),
+            "batches(model, \"training\")".to_string(),
+        ] {
+            assert!(text.contains(&line), "{line} is missing in\n{text}");
+        }
+        let losses = "loss=[keras.losses.SparseCategoricalCrossentropy(), keras.losses.SparseCategoricalCrossentropy()], \
+                      metrics=[[\"accuracy\"], [\"accuracy\"]]";
+        assert_eq!(text.contains(losses), mode == Mode::Keras, "{text}");
+    }
+}
+
+#[test]
+fn fitting_scripts_have_metrics_validation_and_a_file_at_the_end() {
+    let setup = Setup { mode: Mode::Keras, ..Setup::default() };
+    let text = written_script("cnn@32", Recipe { setup, ..written(8) });
+    for line in [
+        "metrics=[\"accuracy\"]",
+        "validation_data=batches(\"validation\")",
+        "callbacks=[keras.callbacks.TerminateOnNaN()]",
+        "return model.fit(dataset, steps_per_epoch=steps, **more)",
+        "model.save(os.environ.get(\"SAVE\", os.path.join(HERE, \"trained.keras\")))",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    let images = written_script("unet@32", Recipe { setup, ..written(8) });
+    assert!(!images.contains("metrics="), "metrics would hold the predictions of every pixel");
+}
+
 /// Names a model that Keras loads from its file.
 #[test]
 fn scripts_load_files() {
     let model = zoo::find("mlp@64").unwrap();
     for (path, line) in [
-        ("models/my.keras", "model = keras.models.load_model(\"models/my.keras\", compile=False)"),
-        ("my.h5@32", "model = keras.models.load_model(\"my.h5\", compile=False)"),
+        (
+            "models/my.keras",
+            "model = keras.models.load_model(os.path.join(HERE, \"models/my.keras\"), compile=False)",
+        ),
+        ("my.h5@32", "model = keras.models.load_model(os.path.join(HERE, \"my.h5\"), compile=False)"),
         ("my.json", "model = keras.models.model_from_json(text.read())"),
     ] {
         let file = RecipeFile { model: path.to_string(), ..file("mlp@64", written(32)) };
@@ -292,7 +345,8 @@ fn scripts_take_what_files_were_compiled_with() {
             RecipeFile { model: "my.keras".to_string(), as_compiled: true, ..file("mlp@64", recipe) };
         let text = script(&compiled, &model).unwrap();
         assert!(
-            text.contains("load_model(\"my.keras\")\n") && text.contains("get_compile_config()"),
+            text.contains("load_model(os.path.join(HERE, \"my.keras\"))\n")
+                && text.contains("get_compile_config()"),
             "{text}"
         );
         assert!(

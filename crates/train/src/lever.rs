@@ -171,8 +171,8 @@ impl Lever {
                 also_called: &["rematerialization", "activation checkpointing", "gradient checkpointing"],
                 cost: Cost::Time,
                 exactness: Exactness::Always,
-                needs: "nothing",
-                homes: &[Home::Plimsoll],
+                needs: "nothing; in TensorFlow a model in which nothing is drawn at random and no averages move",
+                homes: &[Home::Plimsoll, Home::TensorFlow],
             },
             Self::Threads => Facts {
                 name: "threads",

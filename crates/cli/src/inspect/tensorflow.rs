@@ -7,6 +7,7 @@ use crate::output;
 use crate::table::Table;
 use plimsoll::Bytes;
 use plimsoll::reports::PredictionReport;
+use plimsoll::tensorflow::Elsewhere;
 use plimsoll::trace::visible;
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ fn as_text(report: &PredictionReport, top: usize) -> String {
     let mut sections = vec![
         format!("{}\nas TensorFlow would run it: {}", report.headline, words(report)),
         peaks(report),
+        elsewhere(report),
         role_table(&report.by_role, report.live_peak_bytes),
         format!(
             "live bytes over the {} kernels of a step\n{}",
@@ -42,6 +44,7 @@ fn as_text(report: &PredictionReport, top: usize) -> String {
         holders(report, top),
     ];
     sections.extend(verdict(report));
+    sections.retain(|section| !section.is_empty());
     sections.join("\n\n") + "\n"
 }
 
@@ -90,6 +93,19 @@ fn peaks(report: &PredictionReport) -> String {
         ),
     };
     (table + &unsure).trim_start_matches(['\n', ' ']).to_string()
+}
+
+/// What other settings have changed where they were measured.
+fn elsewhere(report: &PredictionReport) -> String {
+    let line = |one: &Elsewhere| {
+        let Elsewhere { settings, less_percent, more_percent, steps } = one;
+        format!("{settings}: {steps} measured steps took from {less_percent} % less to {more_percent} % more")
+    };
+    let lines: Vec<String> = report.elsewhere.iter().map(line).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("predicted for one thread without oneDNN\n{}", lines.join("\n")),
+    }
 }
 
 /// The first few names.

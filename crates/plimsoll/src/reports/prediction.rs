@@ -4,7 +4,7 @@ use super::{MomentReport, by_role};
 use crate::{Bytes, JobError, JobRequest, Note, OpenedJob, RequestError};
 use plimsoll_model::Mode as Lowering;
 use plimsoll_tensorflow::{
-    Band, COVERAGE, Device, Mode, Needs, Precision, Prediction, Recipe, Setup, predict,
+    Band, COVERAGE, Device, ELSEWHERE, Elsewhere, Mode, Needs, Precision, Prediction, Recipe, Setup, predict,
 };
 use plimsoll_train::{Clip, Settings};
 use serde::Serialize;
@@ -57,6 +57,8 @@ pub struct PredictionReport {
     pub live_band: Band,
     /// See `live_band`.
     pub coverage_percent: u32,
+    /// How far steps with other settings than those that are predicted have been off; measured on a CPU only.
+    pub elsewhere: Vec<Elsewhere>,
     /// The same as chunks of its allocator.
     pub reported_peak_bytes: Bytes,
     /// The limit with which three steps run, if there is one.
@@ -131,6 +133,7 @@ impl PredictRequest {
             live_peak_bytes: prediction.live_peak(),
             live_band: prediction.band.clone(),
             coverage_percent: COVERAGE,
+            elsewhere: if self.device == Device::Cpu { ELSEWHERE.to_vec() } else { Vec::new() },
             reported_peak_bytes: prediction.reported_peak(growth),
             smallest_limit_bytes: needs.as_ref().map(|needs| needs.limit),
             allowances_not_measured: allowed_for(&prediction),
@@ -160,6 +163,7 @@ impl PredictRequest {
             mode: self.mode,
             precision: self.precision.or(policy_of(opened)).unwrap_or(Precision::Float32),
             accumulate: self.accumulate,
+            recompute: 0,
             device: self.device,
         };
         let batch = job.batch.saturating_mul(setup.accumulate.max(1) as usize);

@@ -4,7 +4,10 @@
 //! each kernel are live together; every position's input, gates, state and result are kept, in eager mode also what is
 //! added up for them; a list of zeros as large as the input waits for the input's gradient.
 
+mod plain;
 mod sums;
+
+pub use plain::{find as find_plain, forward as plain};
 
 use super::layout;
 use crate::lowering::{Backward, Call, Lowering};
@@ -38,6 +41,21 @@ impl Layer {
     }
 }
 
+/// What others see of a loop.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// Its value.
+    value: ValueId,
+    /// Whether that is the result of every position.
+    sequence: bool,
+}
+
+impl Shown {
+    fn by(graph: &Graph, op: &Op) -> Self {
+        Self { value: op.outputs[0], sequence: !gives_last_only(graph, op) }
+    }
+}
+
 /// What one iteration keeps for its gradient.
 struct Step {
     /// Whether it belongs to the last iterations, after which none waits.
@@ -64,7 +82,7 @@ pub fn takes_last_state(at: &Lowering<'_>, op: &Op) -> bool {
 /// An LSTM: four gates, a cell and its activation are kept for each position.
 pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let Some(layer) = layer(at, op) else { return layout::moved(at, op, "While", "While") };
-    run(at, op, layer, 4, |at, layer, projected, state| {
+    run(at, Shown::by(at.graph, op), layer, 4, |at, layer, projected, state| {
         let sum = at.reuse("AddV2", &[projected, state.1], layer.gates);
         let gates: Vec<TensorId> = (0..4).map(|_| at.fresh("Split", &[sum], layer.state)).collect();
         let gates: Vec<TensorId> =
@@ -85,7 +103,7 @@ pub fn lstm(at: &mut Lowering<'_>, op: &Op) -> Backward {
 /// A GRU: three gates, the inner product and a complement are kept for each position.
 pub fn gru(at: &mut Lowering<'_>, op: &Op) -> Backward {
     let Some(layer) = layer(at, op) else { return layout::moved(at, op, "While", "While") };
-    run(at, op, layer, 3, |at, layer, projected, state| {
+    run(at, Shown::by(at.graph, op), layer, 3, |at, layer, projected, state| {
         let outer: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[projected], layer.state)).collect();
         let biased = if at.is_eager() { at.fresh("AddV2", &[state.1], layer.gates) } else { state.1 };
         let inner: Vec<TensorId> = (0..3).map(|_| at.fresh("Split", &[biased], layer.state)).collect();
@@ -113,7 +131,7 @@ type Cell =
     fn(&mut Lowering<'_>, Layer, TensorId, (TensorId, TensorId)) -> (TensorId, TensorId, Vec<TensorId>);
 
 /// The loop forward: `cell` makes the new memory and result of `(memory, product with the result)`.
-fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -> Backward {
+fn run(at: &mut Lowering<'_>, shown: Shown, layer: Layer, gates: usize, cell: Cell) -> Backward {
     let whole = layer.input * layer.positions as u64;
     let turned = at.fresh("Transpose", &[at.tensor(layer.x)], whole);
     let inputs: Vec<TensorId> =
@@ -147,13 +165,9 @@ fn run(at: &mut Lowering<'_>, op: &Op, layer: Layer, gates: usize, cell: Cell) -
         let is_late = steps.len() < (layer.positions - 1) % ITERATIONS_AHEAD + 1;
         steps.push(Step { is_late, input, previous, kernel, recurrent, kept });
     }
-    let states = if gives_last_only(at.graph, op) {
-        result
-    } else {
-        stack(at, &steps, result, at.bytes(op.outputs[0]))
-    };
-    at.set(op.outputs[0], states);
-    let sequence = !gives_last_only(at.graph, op);
+    let Shown { value, sequence } = shown;
+    let states = if sequence { stack(at, &steps, result, at.bytes(value)) } else { result };
+    at.set(value, states);
     Box::new(move |at, dy| backward(at, layer, gates, steps, zeros, dy, sequence))
 }
 
@@ -233,7 +247,7 @@ fn backward(
 
 fn unstacked(at: &mut Lowering<'_>, layer: Layer, dy: TensorId) -> Vec<TensorId> {
     let turned = at.fresh("Transpose", &[dy], layer.state * layer.positions as u64);
-    (0..layer.positions).map(|_| at.fresh("TensorListFromTensor", &[turned], layer.state)).collect()
+    at.several("TensorListFromTensor", &[turned], layer.state, layer.positions)
 }
 
 fn after(

@@ -14,23 +14,23 @@ const APPLICATIONS: [(&str, &str); 5] = [
     ("vgg16", "VGG16"),
 ];
 
-/// The lines that make `model`.
-pub(super) fn model(file: &RecipeFile, model: &Model) -> Result<String, ScriptError> {
+/// The lines that make `model`, in which the named layers have their names.
+pub(super) fn model(file: &RecipeFile, model: &Model, named: &[String]) -> Result<String, ScriptError> {
     let path = without_size(&file.model);
-    let quoted = quoting::literal(path);
+    let place = format!("os.path.join(HERE, {})", quoting::literal(path));
     if [".keras", ".h5", ".hdf5"].iter().any(|end| path.ends_with(end)) {
         let compile = if file.as_compiled { "" } else { ", compile=False" };
-        return Ok(format!("model = keras.models.load_model({quoted}{compile})"));
+        return Ok(format!("model = keras.models.load_model({place}{compile})"));
     }
     if path.ends_with(".json") {
         return Ok(format!(
-            "with open({quoted}, encoding=\"utf-8\") as text:\n    model = keras.models.model_from_json(text.read())"
+            "with open({place}, encoding=\"utf-8\") as text:\n    model = keras.models.model_from_json(text.read())"
         ));
     }
     let application = APPLICATIONS.iter().find(|(name, _)| *name == model.name);
-    match application.filter(|_| is_plain(&file.model)) {
+    match application.filter(|_| is_plain(&file.model) && named.is_empty()) {
         Some((_, class)) => Ok(application_of(class, model)),
-        None => built(model),
+        None => built(model, named),
     }
 }
 
@@ -63,7 +63,7 @@ fn application_of(class: &str, model: &Model) -> String {
 }
 
 /// The model layer by layer.
-fn built(model: &Model) -> Result<String, ScriptError> {
+fn built(model: &Model, named: &[String]) -> Result<String, ScriptError> {
     let input = &model.inputs[0];
     let kind = if input.element == ElementType::I32 { "int32" } else { "float32" };
     let mut lines = vec![
@@ -75,6 +75,7 @@ fn built(model: &Model) -> Result<String, ScriptError> {
     for (position, node) in model.nodes.iter().enumerate() {
         let code = layers::code(&node.layer, images)
             .ok_or_else(|| ScriptError::Layer { name: node.name.clone(), kind: node.layer.kind() })?;
+        let code = if named.contains(&node.name) { with_name(&code, &node.name) } else { code };
         let operands: Vec<String> = node.inputs.iter().map(|&input| names.of(input)).collect();
         let operands = match layers::takes_a_list(&node.layer) {
             true => format!("[{}]", operands.join(", ")),
@@ -84,6 +85,13 @@ fn built(model: &Model) -> Result<String, ScriptError> {
     }
     lines.push(format!("model = keras.Model(inputs, {})", names.of(model.outputs[0].from)));
     Ok(lines.join("\n"))
+}
+
+/// The call of a constructor that also says what the layer is called.
+fn with_name(call: &str, name: &str) -> String {
+    let arguments = call.strip_suffix(')').unwrap_or(call);
+    let comma = if arguments.ends_with('(') { "" } else { ", " };
+    format!("{arguments}{comma}name={})", quoting::literal(name))
 }
 
 /// The variables of the script: `x` along a chain, `x7` for what is read later.

@@ -5,7 +5,7 @@ mod models;
 mod saved;
 
 use measured::Row;
-use plimsoll_tensorflow::COVERAGE;
+use plimsoll_tensorflow::{COVERAGE, ELSEWHERE};
 
 /// How far a prediction is off, in per cent of what was measured; negative if it is too low.
 fn errors(rows: &[Row]) -> Vec<f64> {
@@ -105,6 +105,52 @@ fn smallest_limits() {
         "Smallest limits are at most {low:.1} % too low and {high:.1} % too high on the {} that were measured.",
         ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][errors.len()],
     ));
+}
+
+/// By how much steps with other settings took less and more than the same steps as they are predicted, in whole per
+/// cent, rounded away from nothing.
+fn spread(rows: &[Row], is: impl Fn(&Row) -> bool) -> (u32, u32, u32) {
+    let plain = |row: &&Row| row.number("threads") == 1;
+    let changes: Vec<f64> = rows
+        .iter()
+        .filter(|row| is(row))
+        .map(|row| {
+            let same =
+                |other: &&Row| ["model", "size", "batch"].iter().all(|one| row.text(one) == other.text(one));
+            let base = rows.iter().filter(plain).find(same).expect("each was measured as predicted, too");
+            (row.number("t_req_peak") as f64 / base.number("t_req_peak") as f64 - 1.0) * 100.0
+        })
+        .collect();
+    let (less, more) = worst(&changes);
+    (less.ceil() as u32, more.ceil() as u32, changes.len() as u32)
+}
+
+#[test]
+fn other_settings_are_off_as_it_is_said() {
+    let rows =
+        measured::rows(include_str!("../../../../bench/peers/tensorflow_memory/settings_measured.csv"));
+    let [usual, compiled] = ELSEWHERE;
+    let figures = |one: plimsoll_tensorflow::Elsewhere| (one.less_percent, one.more_percent, one.steps);
+    assert_eq!(figures(usual), spread(&rows, |row| row.number("threads") == 0 && row.number("jit") == 0));
+    assert_eq!(figures(compiled), spread(&rows, |row| row.number("jit") == 1));
+    // A plan keeps at least 10 % in hand, which is enough for those who set nothing.
+    assert!(usual.more_percent < 10);
+    for one in ELSEWHERE {
+        expect_documented(&format!("from {} % less to {} % more", one.less_percent, one.more_percent));
+    }
+}
+
+/// What parts that are computed again save depends on the order of gradients, so the dearest is predicted.
+#[test]
+fn parts_that_are_computed_again_are_not_predicted_too_low() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/peers/tensorflow_memory/models");
+    saved::FURTHER.get_or_init(|| folder.into());
+    let table = include_str!("../../../../bench/peers/tensorflow_memory/recompute_measured.csv");
+    let rows: Vec<Row> =
+        measured::rows(table).into_iter().filter(|row| row.number("recompute") > 0).collect();
+    assert!(rows.len() >= 16, "the table has lost rows");
+    let (low, _) = worst(&errors(&rows));
+    assert!(low <= 5.0, "{low:.1} % too low");
 }
 
 /// Everything that was measured, also what is kept in `bench/peers/tensorflow_memory`.

@@ -74,6 +74,7 @@ impl Row {
             mode,
             precision: Precision::parse(self.text("precision")).unwrap_or(Precision::Float32),
             accumulate: self.number("accum").max(1) as u32,
+            recompute: self.number("recompute") as u32,
             device: Device::Cpu,
         }
     }
