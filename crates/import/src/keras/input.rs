@@ -23,7 +23,11 @@ pub(super) fn read(
     let element = match fields.text("dtype", "float32")? {
         "float32" => ElementType::F32,
         "int32" | "int64" | "int16" | "int8" | "uint8" | "uint16" | "uint32" => ElementType::I32,
-        other => return Err(fields.problem(format!("inputs of dtype={other} are not supported"))),
+        other => {
+            let hint = "make numbers of texts before the model, and let its input be numbers";
+            let problem = format!("inputs of dtype={other} are not supported");
+            return Err(fields.problem_with_hint(problem, (other == "string").then_some(hint)));
+        }
     };
     fields.finish()?;
     Ok((sample_shape(shape, name, size)?, element))
