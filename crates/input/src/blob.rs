@@ -55,6 +55,12 @@ impl Blob {
         Ok(Self { path: path.to_path_buf(), length, content })
     }
 
+    /// Bytes in memory that were taken from an account.
+    pub(crate) fn memory(path: &Path, bytes: Vec<u8>, taken: Taken) -> Self {
+        let length = bytes.len() as u64;
+        Self { path: path.to_path_buf(), length, content: Content::Memory { bytes, _taken: taken } }
+    }
+
     /// Everything that a reader gives; `open` makes one and lends it. It is read twice: the first time its bytes are
     /// counted, so that no more is allocated than there is room for, whatever a header says.
     pub(crate) fn unpack(
@@ -76,7 +82,7 @@ impl Blob {
         let taken = account.hold(&who, Bytes(length))?;
         let mut bytes = vec![0; usize::try_from(length).map_err(|error| InputError::file(path, error))?];
         open(&mut |reader| reader.read_exact(&mut bytes).map(|()| length))?.map_err(failed)?;
-        Ok(Self { path: path.to_path_buf(), length, content: Content::Memory { bytes, _taken: taken } })
+        Ok(Self::memory(path, bytes, taken))
     }
 
     /// Where it comes from.

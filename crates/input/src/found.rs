@@ -39,6 +39,7 @@ impl Found {
         match &inputs[..] {
             [one] => match &one.content {
                 Content::Numbers(numbers) if !numbers.shape.is_empty() => Some(numbers.shape.clone()),
+                Content::Tokens(tokens) => tokens.window.map(|window| vec![window]),
                 Content::Images(Images { sides: Some([small, large]), channels, .. }) if small == large => {
                     let colours = if channels[2] + channels[3] > 0 { 3 } else { 1 };
                     Some(vec![small.1 as usize, small.0 as usize, colours])
@@ -67,7 +68,7 @@ impl Found {
         self.train.columns().iter().any(|column| match &column.content {
             Content::Images(_) => true,
             Content::Numbers(numbers) => numbers.element == crate::Number::U8 && numbers.shape.len() >= 2,
-            Content::Class(_) | Content::Text => false,
+            Content::Class(_) | Content::Text | Content::Tokens(_) => false,
         })
     }
 

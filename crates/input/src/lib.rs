@@ -28,6 +28,7 @@ mod settings;
 mod skip;
 pub mod source;
 mod split;
+mod tokens;
 
 pub use account::{Account, Shortage, Taken};
 pub use augment::Augment;
@@ -45,3 +46,4 @@ pub use settings::{Missing, OnBadSample, Settings};
 pub use skip::without_bad_samples;
 pub use source::{Column, Content, Datum, Number, Source};
 pub use split::{Part, split};
+pub use tokens::Tokens;

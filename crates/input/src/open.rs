@@ -1,9 +1,11 @@
 //! Finding out what a path leads to: the kind of data, its parts, what each column is for.
 
+mod classes;
 mod parts;
 
-use crate::source::{Arrays, ImageFolder, Records, Table, folder, idx, npy};
-use crate::{Account, Blob, Content, FieldKind, Found, InputError, Settings, Source, split};
+use crate::source::{Arrays, ImageList, Records, Table, TextWindows, idx, listing, npy};
+use crate::{Account, Blob, Content, FieldKind, Found, InputError, Settings, Source, Tokens, split};
+use classes::{has_texts, open_images, open_texts};
 use parts::{Split, npy_parts};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +28,11 @@ pub fn open(path: &Path, settings: &Settings, account: &Arc<Account>) -> Result<
         false => open_file(&path, &settings, account)?,
     };
     if let Some(test) = &settings.test {
+        if opened.kind.starts_with("text") && settings.tokens == Tokens::Words {
+            let problem = "its words would have other numbers than those that are learned from";
+            let hint = "put both into one folder, as train and test";
+            return Err(InputError::file_with(test, problem, hint));
+        }
         opened.test = Some(match test.is_dir() {
             true => open_folder(test, &settings, account)?.train,
             false => open_file(test, &settings, account)?.train,
@@ -86,7 +93,14 @@ fn keep_apart(found: &mut Found, account: &Arc<Account>) -> Result<(), InputErro
 fn open_file(path: &Path, settings: &Settings, account: &Arc<Account>) -> Result<Opened, InputError> {
     let refuse = |problem: &str, hint: &str| Err(InputError::file_with(path, problem, hint));
     match end_of(path).as_str() {
-        "csv" | "tsv" | "txt" => Ok(Opened::new("table", Table::open(path, settings, account)?)),
+        "csv" | "tsv" => open_table(path, settings, account),
+        "txt" => {
+            let text = TextWindows::open(path, settings, account)?;
+            let left = text.left_over();
+            let note = format!("{left} tokens at the end of the text are less than a window, and left aside");
+            let notes = if left > 0 { vec![note] } else { Vec::new() };
+            Ok(Opened { notes, ..Opened::new("text", text) })
+        }
         "npz" => npy_parts(path, npy::open_all(path, account)?, settings),
         "npy" => refuse(
             "one array has no targets",
@@ -107,7 +121,7 @@ fn open_file(path: &Path, settings: &Settings, account: &Arc<Account>) -> Result
         }
         _ => refuse(
             "it is nothing that is known as data",
-            "folders of images, .csv, .npz, MNIST's IDX files, .tfrecord and data.toml are",
+            "folders of images or texts, .csv, .txt, .npz, MNIST's IDX files, .tfrecord and data.toml are",
         ),
     }
 }
@@ -116,7 +130,7 @@ fn open_folder(path: &Path, settings: &Settings, account: &Arc<Account>) -> Resu
     if let Some(opened) = open_idx(path, account)? {
         return Ok(opened);
     }
-    let entries = folder::entries(path)?;
+    let entries = listing::entries(path)?;
     let files: Vec<&str> =
         entries.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name.as_str()).collect();
     let with_end = |end: &str| files.iter().filter(|name| end_of(Path::new(name)) == end).count();
@@ -127,7 +141,7 @@ fn open_folder(path: &Path, settings: &Settings, account: &Arc<Account>) -> Resu
         });
         return npy_parts(path, arrays.collect::<Result<_, InputError>>()?, settings);
     }
-    let folders = folder::folders(path)?;
+    let folders = listing::folders(path)?;
     if folders.is_empty() && with_end("csv") > 0 {
         return open_tables(path, &files, settings, account);
     }
@@ -140,50 +154,18 @@ fn open_folder(path: &Path, settings: &Settings, account: &Arc<Account>) -> Resu
             "there is nothing in it that is known as data",
             "images stand in a folder for each class: cats/1.jpg, dogs/1.jpg",
         )),
+        false if has_texts(path)? => open_texts(path, &folders, settings, account),
         false => open_images(path, &folders, settings, account),
     }
 }
 
-/// A folder for each class, or for each part and in it for each class.
-fn open_images(
-    path: &Path,
-    folders: &[String],
-    settings: &Settings,
-    account: &Arc<Account>,
-) -> Result<Opened, InputError> {
-    let part = |split: Split| folders.iter().find(|name| Split::of_folder(name) == Some(split));
-    let Some(train) = part(Split::Train) else {
-        let images = ImageFolder::open(path, None, settings, account)?;
-        let notes = image_notes(&images);
-        return Ok(Opened { notes, ..Opened::new("images", images) });
-    };
-    let train = ImageFolder::open(&path.join(train), None, settings, account)?;
-    let mut notes = image_notes(&train);
-    let Content::Class(classes) = &train.columns()[1].content else {
-        unreachable!("the second column has classes")
-    };
-    let (test, validation) = (part(Split::Test), part(Split::Validation));
-    if let (Some(test), Some(validation)) = (test, validation) {
-        notes.push(format!("the result is judged by `{test}`; `{validation}` is not used"));
-    }
-    let judged =
-        test.or(validation).map(|name| ImageFolder::open(&path.join(name), Some(classes), settings, account));
-    let test = judged.transpose()?.map(|test| Arc::new(test) as Arc<dyn Source>);
-    Ok(Opened { kind: "images", train: Arc::new(train), test, notes })
-}
-
-fn image_notes(images: &ImageFolder) -> Vec<String> {
-    let Content::Class(classes) = &images.columns()[1].content else { return Vec::new() };
-    let empty = classes.iter().zip(images.class_sizes()).filter(|(_, size)| *size == 0);
-    let mut notes: Vec<String> =
-        empty.map(|(class, _)| format!("the class `{class}` has no images")).collect();
-    if images.others() > 0 {
-        notes.push(format!("{} files are no images, by their names, and left aside", images.others()));
-    }
-    if classes.len() == 1 {
-        notes.push(format!("there is only one class, `{}`", classes[0]));
-    }
-    notes
+/// A table, or the images that it lists.
+fn open_table(path: &Path, settings: &Settings, account: &Arc<Account>) -> Result<Opened, InputError> {
+    let table = Table::open(path, settings, account)?;
+    Ok(match ImageList::open(table, path, settings, account)? {
+        Ok(images) => Opened::new("list of images", images),
+        Err(table) => Opened::new("table", table),
+    })
 }
 
 fn open_tables(
@@ -194,18 +176,18 @@ fn open_tables(
 ) -> Result<Opened, InputError> {
     let tables: Vec<&&str> = files.iter().filter(|name| name.ends_with(".csv")).collect();
     let part = |split: Split| tables.iter().find(|name| Split::of_name(name) == Some(split));
-    let open = |name: &str| Table::open(&path.join(name), settings, account);
+    let open = |name: &str| open_table(&path.join(name), settings, account);
     match (part(Split::Train), &tables[..]) {
         (Some(train), _) => {
             let train = open(train)?;
             let test = part(Split::Test).or(part(Split::Validation)).map(|name| open(name)).transpose()?;
+            let test = test.map(|test| test.train);
             if let Some(test) = &test {
-                same_columns(&train, test, path)?;
+                same_columns(&*train.train, &**test, path)?;
             }
-            let test = test.map(|test| Arc::new(test) as Arc<dyn Source>);
-            Ok(Opened { test, ..Opened::new("table", train) })
+            Ok(Opened { test, ..train })
         }
-        (None, [only]) => Ok(Opened::new("table", open(only)?)),
+        (None, [only]) => open(only),
         (None, _) => Err(InputError::file_with(
             path,
             "it has several tables",
@@ -238,7 +220,7 @@ fn open_records(path: &Path, files: &[&str], account: &Arc<Account>) -> Result<O
 
 /// MNIST's files: images and labels with the same beginning of their names.
 fn open_idx(folder: &Path, account: &Arc<Account>) -> Result<Option<Opened>, InputError> {
-    let entries = folder::entries(folder)?;
+    let entries = listing::entries(folder)?;
     let files: Vec<&String> =
         entries.iter().filter(|(_, is_folder)| !is_folder).map(|(name, _)| name).collect();
     let pair = |split: Split| {

@@ -1,16 +1,17 @@
 //! Samples of a source as somebody wants them: which column becomes what.
 
 mod bind;
+mod element;
 
 use crate::augment::Draw;
 use crate::image::{self, Frame, probe};
 use crate::room::Sizes;
 use crate::samples::Drawn;
-use crate::source::{copy, whole};
+use crate::source::copy;
 use crate::{
-    Augment, Column, Content, Datum, Elements, Field, FieldKind, InputError, Number, Pixels, Room, Settings,
-    Source,
+    Augment, Column, Content, Datum, Elements, Field, FieldKind, InputError, Pixels, Room, Settings, Source,
 };
+use element::{write_class, write_numbers, write_tokens, write_value};
 use plimsoll_graph::{ElementType, TensorType};
 use plimsoll_trace::Bytes;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ enum Form {
     /// Numbers, those from 0 to 255 as brightness.
     Pixels(Pixels),
     Numbers,
+    /// Tokens in a row, 0 where there are none left.
+    Tokens,
     /// The number of a class.
     Class,
     /// A 1 in the place of the class.
@@ -128,6 +131,11 @@ impl Reading {
                 (Content::Numbers(numbers), _) => {
                     let bytes = (numbers.elements() * numbers.element.bytes()) as u64;
                     Sizes { file: bytes.max(64 << 10), inner: bytes, ..Sizes::default() }
+                }
+                (Content::Tokens(tokens), _) => {
+                    // The text, and four bytes for each of its tokens.
+                    let bytes = (5 * tokens.longest).max(4 * tokens.window.unwrap_or(0) as u64);
+                    Sizes { file: bytes.max(64 << 10), ..Sizes::default() }
                 }
                 _ => Sizes { file: 64 << 10, ..Sizes::default() },
             });
@@ -220,6 +228,7 @@ impl Reading {
             }
             (Datum::Class(class), form, _) => write_class(class, form, &bound.want, into, &place),
             (Datum::Value(value), form, _) => write_value(value, form, &bound.want, into, &place),
+            (Datum::Numbers(bytes), Form::Tokens, _) => Ok(write_tokens(&room.file[..bytes], into)),
             (Datum::Numbers(bytes), form, Content::Numbers(numbers)) => {
                 let bytes = &room.file[..bytes];
                 match (form, numbers.elements()) {
@@ -275,113 +284,6 @@ impl Values {
             (Self::F32(from), Elements::F32(into)) => into.copy_from_slice(from),
             (Self::I32(from), Elements::I32(into)) => into.copy_from_slice(from),
             _ => unreachable!("fields are bound by their types"),
-        }
-    }
-}
-
-/// Writes a class as its number, or as a 1 in its place.
-fn write_class(
-    class: usize,
-    form: &Form,
-    want: &Want,
-    into: Elements<'_>,
-    place: &dyn Fn() -> String,
-) -> Result<usize, InputError> {
-    if class >= want.below {
-        let problem =
-            format!("the class is {class}, where `{}` has {}, counted from 0", want.name, want.below);
-        return Err(InputError::sample(place(), problem));
-    }
-    match (form, into) {
-        (Form::OneHot, Elements::F32(into)) => {
-            into.fill(0.0);
-            into[class] = 1.0;
-            Ok(into.len())
-        }
-        (_, Elements::F32(into)) => {
-            into[0] = class as f32;
-            Ok(1)
-        }
-        (_, Elements::I32(into)) => {
-            into[0] = class as i32;
-            Ok(1)
-        }
-    }
-}
-
-fn write_value(
-    value: f64,
-    form: &Form,
-    want: &Want,
-    into: Elements<'_>,
-    place: &dyn Fn() -> String,
-) -> Result<usize, InputError> {
-    let is_class = matches!(form, Form::Class | Form::OneHot);
-    match (is_class, whole(value), into) {
-        (true, Some(class), into) => write_class(class, form, want, into, place),
-        (true, None, _) => {
-            let problem = format!("{value} is no class: `{}` has {}, counted from 0", want.name, want.below);
-            Err(InputError::sample(place(), problem))
-        }
-        (false, _, Elements::F32(into)) => {
-            into[0] = value as f32;
-            Ok(1)
-        }
-        (false, _, Elements::I32(into)) => {
-            into[0] = integer(value, want, place)?;
-            Ok(1)
-        }
-    }
-}
-
-/// Writes all numbers of a column.
-fn write_numbers(
-    element: Number,
-    bytes: &[u8],
-    form: &Form,
-    want: &Want,
-    into: Elements<'_>,
-    place: &dyn Fn() -> String,
-) -> Result<usize, InputError> {
-    let each = bytes.chunks_exact(element.bytes());
-    let count = each.len();
-    match (into, form, element) {
-        (Elements::F32(into), Form::Pixels(pixels), _) => {
-            let channels = want.tensor.shape.extents().last().copied().unwrap_or(1).clamp(1, 4);
-            let lines: Vec<(f32, f32)> = (0..channels).map(|channel| pixels.line(channel)).collect();
-            for (at, (into, byte)) in into.iter_mut().zip(bytes).enumerate() {
-                let (factor, summand) = lines[at % channels];
-                *into = f32::from(*byte) * factor + summand;
-            }
-        }
-        (Elements::F32(into), _, Number::F32) => {
-            let numbers = each.map(|bytes| f32::from_le_bytes(bytes.try_into().expect("four bytes")));
-            into.iter_mut().zip(numbers).for_each(|(into, number)| *into = number);
-        }
-        (Elements::F32(into), _, _) => {
-            into.iter_mut().zip(each).for_each(|(into, bytes)| *into = element.value(bytes) as f32);
-        }
-        (Elements::I32(into), _, _) => {
-            for (into, bytes) in into.iter_mut().zip(each) {
-                *into = integer(element.value(bytes), want, place)?;
-            }
-        }
-    }
-    Ok(count)
-}
-
-/// A number that is wanted as an integer.
-fn integer(value: f64, want: &Want, place: &dyn Fn() -> String) -> Result<i32, InputError> {
-    let is_integer = value.fract() == 0.0 && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value);
-    match is_integer && value >= 0.0 && value < want.below as f64 {
-        true => Ok(value as i32),
-        false => {
-            let problem = format!(
-                "{value} is none of the integers from 0 to {} that `{}` takes",
-                want.below - 1,
-                want.name
-            );
-            Err(InputError::sample(place(), problem))
         }
     }
 }

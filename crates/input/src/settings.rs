@@ -1,6 +1,6 @@
 //! What can be said about data that cannot be found out, as `data.toml` has it.
 
-use crate::{Augment, InputError, PixelRange};
+use crate::{Augment, InputError, PixelRange, Tokens};
 use std::path::{Path, PathBuf};
 
 /// What is said about data. Everything has a usual value.
@@ -14,6 +14,12 @@ pub struct Settings {
     pub weight: Option<String>,
     /// What stands for a missing value.
     pub missing: Missing,
+    /// What text is cut into.
+    pub tokens: Tokens,
+    /// The most numbers that words have, those for no word and for words that are not known included.
+    pub vocabulary: usize,
+    /// How many tokens a sample of one long text has.
+    pub window: Option<usize>,
     /// What black and white become; what the model seems to want, where nothing is said.
     pub pixels: Option<PixelRange>,
     /// What is subtracted from channels after that, and what they are divided by.
@@ -63,6 +69,9 @@ impl Default for Settings {
             columns: None,
             weight: None,
             missing: Missing::Refused,
+            tokens: Tokens::default(),
+            vocabulary: USUAL_VOCABULARY,
+            window: None,
             pixels: None,
             mean: Vec::new(),
             deviation: Vec::new(),
@@ -88,6 +97,9 @@ struct Written {
     columns: Option<Vec<String>>,
     weight: Option<String>,
     missing: Option<f64>,
+    tokens: Option<Tokens>,
+    vocabulary: Option<usize>,
+    window: Option<usize>,
     pixels: Option<PixelRange>,
     #[serde(default)]
     mean: Vec<f32>,
@@ -99,6 +111,9 @@ struct Written {
     #[serde(default)]
     seed: u64,
 }
+
+/// As many words as people give `TextVectorization`.
+const USUAL_VOCABULARY: usize = 20_000;
 
 /// No such file is longer.
 const LONGEST: u64 = 1 << 20;
@@ -120,6 +135,9 @@ impl Settings {
             columns: written.columns,
             weight: written.weight,
             missing: written.missing.map_or(self.missing, Missing::Is),
+            tokens: written.tokens.unwrap_or(self.tokens),
+            vocabulary: written.vocabulary.unwrap_or(self.vocabulary),
+            window: written.window.or(self.window),
             pixels: self.pixels.or(written.pixels),
             mean: written.mean,
             deviation: written.deviation,
@@ -143,6 +161,11 @@ impl Settings {
             (None, Some((part, of))) if part >= of => {
                 Some(format!("there is no shard {part} of {of}: they are counted from 0"))
             }
+            _ if self.window == Some(0) => Some("window = 0 has no tokens".to_string()),
+            _ if self.vocabulary < 3 => Some(format!(
+                "vocabulary = {} leaves no number for a word: 0 and 1 are taken",
+                self.vocabulary
+            )),
             _ if self.deviation.contains(&0.0) => Some("deviation = 0 divides by nothing".to_string()),
             _ => self.augment.problem(),
         }

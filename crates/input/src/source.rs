@@ -3,15 +3,20 @@
 mod arrays;
 pub(crate) mod folder;
 pub(crate) mod idx;
+mod image_list;
+pub(crate) mod listing;
 pub(crate) mod npy;
 mod records;
 mod table;
+pub(crate) mod text;
 
 pub use arrays::{Array, Arrays};
 pub use folder::ImageFolder;
+pub use image_list::ImageList;
 pub use records::Records;
 pub(crate) use records::copy;
 pub use table::Table;
+pub use text::{TextFolder, TextWindows};
 
 use crate::image::Header;
 use crate::{FieldKind, InputError, Room};
@@ -68,6 +73,19 @@ pub enum Content {
     Class(Vec<String>),
     /// Texts that are no numbers, too many to be classes.
     Text,
+    /// Text as numbers of tokens.
+    Tokens(TokenRange),
+}
+
+/// Which tokens texts have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenRange {
+    /// One more than the largest number of a token.
+    pub below: usize,
+    /// How many tokens each sample has, where all have as many.
+    pub window: Option<usize>,
+    /// How many bytes the longest text has, where each is a file.
+    pub longest: u64,
 }
 
 /// Images as they were found.

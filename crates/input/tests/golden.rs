@@ -3,7 +3,7 @@
 use plimsoll_graph::{ElementType, Shape, TensorType};
 use plimsoll_input::{
     Account, Elements, FieldKind, Found, Missing, PixelRange, Pixels, Prefetched, Reading, Samples, Settings,
-    Source, Want, open,
+    Source, Tokens, Want, open,
 };
 use plimsoll_trace::Bytes;
 use std::path::{Path, PathBuf};
@@ -185,4 +185,118 @@ fn tables_are_read_by_their_columns() {
         samples,
         [[vec![1.5, -1.0], vec![0.0]], [vec![-2000.0, 7.0], vec![1.0]], [vec![0.25, 8.0], vec![1.0]]]
     );
+}
+
+fn tokens(length: usize, below: usize) -> Want {
+    let tensor = TensorType::new(ElementType::I32, Shape::new([length]));
+    Want { tensor, below, ..input("text", &[]) }
+}
+
+#[test]
+fn words_have_the_numbers_that_keras_gives_them() {
+    let expected = golden("texts.npz");
+    for most in [20, 1000] {
+        let account = Account::new(Bytes::mib(16));
+        let settings = Settings { tokens: Tokens::Words, vocabulary: most, ..Settings::default() };
+        let found = open(&golden("texts"), &settings, &account).unwrap();
+        assert_eq!((found.kind, found.train.count(), found.classes().unwrap().len()), ("texts", 24, 2));
+        let below = array(&expected, &format!("below{most}"))[0] as usize;
+        let samples = read(found.train.clone(), &[tokens(10, below), class(2)], PixelRange::Bytes);
+        let wanted = array(&expected, &format!("words{most}"));
+        for (number, (sample, wanted)) in samples.iter().zip(wanted.chunks_exact(10)).enumerate() {
+            assert_eq!(sample[0], wanted, "{}", found.train.place(number));
+            assert_eq!(sample[1], [(number / 12) as f32]);
+        }
+        // A model that knows one word less cannot read them.
+        let wants = [tokens(10, below - 1)];
+        let bound = Reading::new(found.train.clone(), &wants, &settings, &Pixels::new(PixelRange::Bytes));
+        let error = bound.err().unwrap();
+        assert!(error.to_string().contains(&format!("tokens from 0 to {}", below - 1)), "{error}");
+        assert_eq!(
+            error.hint().unwrap(),
+            format!("vocabulary = {} in a data.toml leaves out rare words", below - 1)
+        );
+    }
+}
+
+#[test]
+fn texts_are_bytes_where_nobody_says_otherwise() {
+    let (found, _) = find(&golden("texts"));
+    let samples = read(found.train.clone(), &[tokens(7, 256), class(2)], PixelRange::Bytes);
+    for (number, sample) in samples.iter().enumerate() {
+        let mut bytes = std::fs::read(found.train.place(number)).unwrap();
+        bytes.resize(7, 0);
+        assert!(sample[0].iter().eq(bytes.iter().map(|byte| f32::from(*byte)).collect::<Vec<_>>().iter()));
+    }
+}
+
+#[test]
+fn windows_of_a_text_are_followed_by_the_next_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("story.txt");
+    std::fs::write(&path, "one two three two one two, three!").unwrap();
+    let account = Account::new(Bytes::mib(16));
+    let refused = open(&path, &Settings::default(), &account).err().unwrap();
+    assert!(refused.hint().unwrap().contains("window = 128"), "{refused}");
+    let next = |length: usize, below: usize| Want {
+        kind: FieldKind::Target,
+        name: "next".to_string(),
+        ..tokens(length, below)
+    };
+    let settings = Settings { window: Some(8), ..Settings::default() };
+    let found = open(&path, &settings, &account).unwrap();
+    assert_eq!((found.kind, found.train.count(), found.input_shape()), ("text", 4, Some(vec![8])));
+    let samples = read(found.train.clone(), &[tokens(8, 256), next(8, 256)], PixelRange::Bytes);
+    let text = std::fs::read(&path).unwrap();
+    for (number, sample) in samples.iter().enumerate() {
+        let bytes =
+            |start: usize| text[start..start + 8].iter().map(|byte| f32::from(*byte)).collect::<Vec<_>>();
+        assert_eq!((sample[0].clone(), sample[1].clone()), (bytes(8 * number), bytes(8 * number + 1)));
+    }
+    let settings = Settings { window: Some(3), tokens: Tokens::Words, ..Settings::default() };
+    let found = open(&path, &settings, &account).unwrap();
+    // Of `one`, `two` and `three`, `two` comes most often, then those later in the alphabet first.
+    let samples = read(found.train.clone(), &[tokens(3, 5), next(3, 5)], PixelRange::Bytes);
+    assert_eq!(
+        samples,
+        [[vec![4.0, 2.0, 3.0], vec![2.0, 3.0, 2.0]], [vec![2.0, 4.0, 2.0], vec![4.0, 2.0, 3.0]]]
+    );
+    assert_eq!(found.notes, Vec::<String>::new());
+    let wants = [tokens(4, 5)];
+    let bound = Reading::new(found.train.clone(), &wants, &settings, &Pixels::new(PixelRange::Bytes));
+    assert!(bound.err().unwrap().hint().unwrap().contains("window = 4"));
+}
+
+#[test]
+fn a_table_may_list_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = golden("images");
+    let names = ["a/baseline.jpg", "c/colour.png", "b/turn6.jpg"];
+    for name in names {
+        std::fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+        std::fs::copy(images.join(name), folder.path().join(name)).unwrap();
+    }
+    let path = folder.path().join("list.csv");
+    let expected = golden("expected.npz");
+    for text in [
+        "file,width,label\na/baseline.jpg,3,x\nc/colour.png,4,y\nb/turn6.jpg,5,x\n",
+        "kind,file\nx,a/baseline.jpg\ny,c/colour.png\nx,b/turn6.jpg\n",
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let (found, _) = find(&path);
+        assert_eq!(
+            (found.kind, found.classes().unwrap()),
+            ("list of images", &["x".to_string(), "y".to_string()][..])
+        );
+        let samples = read(found.train.clone(), &[input("image", &[10, 12, 3]), class(2)], PixelRange::Bytes);
+        for (name, sample) in names.iter().zip(&samples) {
+            let wanted = array(&expected, &format!("{}:3", name.replace('/', "-")));
+            let worst = sample[0].iter().zip(&wanted).map(|(one, two)| (one - two).abs()).fold(0.0, f32::max);
+            assert!(worst <= 6.0, "{name}: {worst}");
+        }
+        assert_eq!(samples.iter().map(|sample| sample[1][0]).collect::<Vec<_>>(), [0.0, 1.0, 0.0]);
+    }
+    std::fs::remove_file(folder.path().join("c/colour.png")).unwrap();
+    let error = open(&path, &Settings::default(), &Account::new(Bytes::mib(16))).err().unwrap();
+    assert!(error.to_string().contains("c/colour.png"), "{error}");
 }

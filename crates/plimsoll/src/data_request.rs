@@ -30,6 +30,9 @@ pub struct DataRequest {
     pub reads_all: bool,
 }
 
+/// How many tokens of a text are read where no model says it.
+const USUAL_LENGTH: usize = 256;
+
 /// How long reading is measured at most.
 const LONGEST: Duration = Duration::from_secs(5);
 
@@ -132,6 +135,9 @@ fn wants(columns: &[Column], size: usize) -> Vec<Want> {
             Content::Images(_) => (ElementType::F32, Shape::new([size, size, 3])),
             Content::Numbers(numbers) => (ElementType::F32, Shape::new(&numbers.shape[..])),
             Content::Class(_) if kind == FieldKind::Target => (ElementType::I32, Shape::scalar()),
+            Content::Tokens(tokens) => {
+                (ElementType::I32, Shape::new([tokens.window.unwrap_or(USUAL_LENGTH)]))
+            }
             Content::Class(_) | Content::Text => return None,
         };
         let (name, tensor) = (column.name.clone(), TensorType::new(element, shape));
@@ -173,6 +179,10 @@ fn column(column: &Column) -> ColumnReport {
         }
         Content::Class(names) => format!("{} classes", names.len()),
         Content::Text => "text".to_string(),
+        Content::Tokens(tokens) => match tokens.window {
+            Some(window) => format!("{window} tokens from 0 to {}", tokens.below - 1),
+            None => format!("tokens from 0 to {}", tokens.below - 1),
+        },
     };
     ColumnReport { name: column.name.clone(), role, content }
 }

@@ -2,7 +2,7 @@
 
 use super::{Bound, Form, Want};
 use crate::image::Frame;
-use crate::source::Numbers;
+use crate::source::{Numbers, TokenRange};
 use crate::{Column, Content, FieldKind, InputError, Number, Pixels, Source};
 use plimsoll_graph::ElementType;
 
@@ -53,6 +53,10 @@ fn form(columns: &[Column], chosen: &[usize], want: &Want, pixels: &Pixels) -> R
         [Content::Images(_)] => {
             frame(want, pixels).map(Form::Image).ok_or_else(|| unfit("images".to_string()))
         }
+        [Content::Tokens(tokens)] => token_form(tokens, want).ok_or_else(|| {
+            let length = tokens.window.map_or(String::new(), |window| format!("{window} "));
+            unfit(format!("{length}tokens from 0 to {} in `{}`", tokens.below - 1, columns[chosen[0]].name))
+        }),
         [Content::Class(names)] if want.kind == FieldKind::Target => class_form(names.len(), want)
             .ok_or_else(|| {
                 let found = format!("{} classes in `{}`", names.len(), columns[chosen[0]].name);
@@ -113,6 +117,22 @@ fn number_form(
     })
 }
 
+/// Tokens, where so many different ones can be had, in a row; a target for each has to be as long.
+fn token_form(tokens: &TokenRange, want: &Want) -> Option<Form> {
+    let length = want.tensor.shape.elements();
+    let is_row = is_same(&[length], want);
+    let is_length = match (tokens.window, want.kind) {
+        (Some(window), _) => window == length,
+        (None, kind) => kind == FieldKind::Input,
+    };
+    let is_known = match want.tensor.element {
+        ElementType::I32 => tokens.below <= want.below,
+        ElementType::F32 => want.kind == FieldKind::Input,
+        ElementType::F16 | ElementType::Bf16 => false,
+    };
+    (is_row && is_length && is_known).then_some(Form::Tokens)
+}
+
 /// How a class is written.
 fn class_form(classes: usize, want: &Want) -> Option<Form> {
     let elements = want.tensor.shape.elements();
@@ -140,7 +160,7 @@ fn elements_of(content: &Content) -> Option<usize> {
     match content {
         Content::Numbers(numbers) => Some(numbers.elements()),
         Content::Class(_) => Some(1),
-        Content::Images(_) | Content::Text => None,
+        Content::Images(_) | Content::Text | Content::Tokens(_) => None,
     }
 }
 
@@ -163,7 +183,7 @@ fn listed(columns: &[Column], chosen: &[usize]) -> String {
                 _ => format!("`{name}` of {}{:?}", numbers.element.name(), numbers.shape),
             },
             Content::Class(names) => format!("{} classes in `{name}`", names.len()),
-            Content::Text => format!("text in `{name}`"),
+            Content::Text | Content::Tokens(_) => format!("text in `{name}`"),
         }
     };
     let shown: Vec<String> = chosen.iter().take(SHOWN).map(one).collect();
@@ -176,6 +196,20 @@ fn listed(columns: &[Column], chosen: &[usize]) -> String {
 
 fn hint(want: &Want, columns: &[Column]) -> Option<String> {
     let is_table = columns.len() > 2 || columns.iter().all(|column| elements_of(&column.content) == Some(1));
+    let tokens = columns.iter().find_map(|column| match &column.content {
+        Content::Tokens(tokens) => Some(tokens),
+        _ => None,
+    });
+    match (tokens, want.tensor.element) {
+        (Some(tokens), ElementType::I32) if tokens.below > want.below => {
+            return Some(format!("vocabulary = {} in a data.toml leaves out rare words", want.below));
+        }
+        (Some(TokenRange { window: Some(_), .. }), _) => {
+            let length = want.tensor.shape.elements();
+            return Some(format!("window = {length} in a data.toml gives samples of that many tokens"));
+        }
+        _ => {}
+    }
     match want.kind {
         FieldKind::Input if is_table => Some(
             "say in a data.toml which column is the target, and which are the columns to learn from"

@@ -162,7 +162,7 @@ fn length(file: &Blob, offset: u64, number: usize) -> Result<u64, InputError> {
 fn unpacked(column: &Column) -> u64 {
     match &column.content {
         Content::Numbers(numbers) => (numbers.elements() * numbers.element.bytes()) as u64,
-        Content::Images(_) | Content::Class(_) | Content::Text => 0,
+        Content::Images(_) | Content::Class(_) | Content::Text | Content::Tokens(_) => 0,
     }
 }
 

@@ -117,6 +117,14 @@ impl Table {
         Ok(())
     }
 
+    /// What stands in a field.
+    pub(super) fn text(&self, sample: usize, column: usize, room: &mut Room) -> Result<String, InputError> {
+        self.row(sample, room)?;
+        let (start, end) = room.cells[column];
+        let text = String::from_utf8_lossy(&room.file[start as usize..end as usize]);
+        Ok(text.trim().to_string())
+    }
+
     fn value(&self, sample: usize, column: usize, text: &str) -> Result<Datum, InputError> {
         let failed = |problem: String| InputError::sample(self.place(sample), problem);
         let name = &self.columns[column].name;

@@ -1,12 +1,14 @@
-"""Writes the golden files of this folder: images and what Pillow makes of them, arrays by NumPy, records by TensorFlow.
+"""Writes the golden files of this folder: images and what Pillow makes of them, arrays by NumPy, records by TensorFlow,
+texts and what Keras makes of them.
 
-Run as: python make_golden.py   (versions are in ORIGIN.md)
+Run as: python make_golden.py [images|arrays|idx|records|texts ...]   (versions are in ORIGIN.md)
 """
 
 import gzip
 import io
 import os
 import struct
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -125,8 +127,31 @@ def records():
             writer.write(example(**{"image/encoded": packed.getvalue(), "image/class/label": [number]}))
 
 
-images()
-arrays()
-idx()
-records()
+def texts():
+    """Words drawn at random, with capitals, punctuation, other letters and all sorts of white space between them."""
+    rng = np.random.default_rng(7)
+    words = ["The", "the", "cat", "CAT's", "sat", "on", "mat,", "mat", "...", "don't", "Ärger", "ärger", "naïve", "e-mail",
+             "3.14", "(x)", "[UNK]", "日本", "a_b", "z", "zz", "y"] + [f"w{number}" for number in range(40)]
+    spaces = [" ", "  ", "\n", "\t", "\r\n", "\u00a0"]
+    files = []
+    for name in ("bad", "good"):
+        for number in range(12):
+            count = int(rng.integers(0, 30))
+            drawn = [words[min(int(rng.exponential(12)), len(words) - 1)] for _ in range(count)]
+            text = "".join(word + spaces[rng.integers(len(spaces))] for word in drawn)
+            with open(path("texts", name, f"{number:02}.txt"), "wb") as file:
+                file.write(text.encode())
+            files.append(text)
+    expected = {}
+    for most in (20, 1000):
+        layer = tf.keras.layers.TextVectorization(max_tokens=most, output_sequence_length=10)
+        layer.adapt(files)
+        expected[f"words{most}"] = np.asarray(layer(files)).astype("f4")
+        expected[f"below{most}"] = np.array([layer.vocabulary_size()], "f4")
+    np.savez(path("texts.npz"), **expected)
+
+
+for make in (images, arrays, idx, records, texts):
+    if len(sys.argv) == 1 or make.__name__ in sys.argv[1:]:
+        make()
 print("numpy", np.__version__, "tensorflow", tf.__version__, "pillow", Image.__version__)
