@@ -22,6 +22,8 @@ enum Variable {
     /// The outer optimizer's own count and rate, which it never uses.
     Unused,
     UnusedRate,
+    /// Nadam's product of momenta, one for all parameters.
+    Product,
     /// Updates in a row, and the scale of the loss.
     InARow,
     Scale,
@@ -76,6 +78,10 @@ impl Layout {
         if amsgrad {
             variables.extend(each("vhat"));
         }
+        // Inside an optimizer that scales the loss it is not saved.
+        if is_nadam(descent) && inner == 0 {
+            variables.push(Variable::Product);
+        }
         Self { parameters, variables, inner }
     }
 
@@ -97,10 +103,13 @@ fn own(descent: &Descent, position: usize, parameter: &Parameter, variables: &mu
         }
         _ => {}
     }
-    // Nadam's product is not saved, and the largest squares of AMSGrad stand at the end.
-    let nadam = matches!(descent.optimizer, Optimizer::Nadam { .. });
-    let saved = follow.slots.iter().filter(|&&slot| slot != "vhat" && !(nadam && slot == "u"));
+    // Nadam's product and the largest squares of AMSGrad stand at the end.
+    let saved = follow.slots.iter().filter(|&&slot| slot != "vhat" && !(is_nadam(descent) && slot == "u"));
     variables.extend(saved.map(|&slot| Variable::Slot(slot, position)));
+}
+
+fn is_nadam(descent: &Descent) -> bool {
+    matches!(descent.optimizer, Optimizer::Nadam { .. })
 }
 
 /// How many updates an optimizer had made, and its learning rate where there is no schedule.
@@ -152,6 +161,12 @@ impl<'a> SavedOptimizer<'a> {
                 Variable::Slot(slot, parameter) => {
                     let shape = slot_shape(descent, &layout.parameters[*parameter], slot);
                     saved.push(layout.slot_name(names, slot, *parameter), shape, Source::Path(path));
+                }
+                Variable::Product => {
+                    for parameter in 0..layout.parameters.len() {
+                        let name = layout.slot_name(names, "u", parameter);
+                        saved.push(name, Shape::scalar(), Source::Path(path.clone()));
+                    }
                 }
                 Variable::InARow => {
                     saved.push(names.of(slot::SCALE, "in_a_row"), Shape::scalar(), number_source(number?))
@@ -231,6 +246,11 @@ pub(crate) fn variables(
             Variable::Nothing => OptimizerVariable::Nothing,
             Variable::Unused => OptimizerVariable::Count(0),
             Variable::UnusedRate => OptimizerVariable::Number(0.0),
+            Variable::Product => {
+                let mut products = (0..layout.parameters.len()).map(|one| layout.slot_name(names, "u", one));
+                let kept = products.find(|name| position(name).is_some());
+                OptimizerVariable::Number(kept.map_or(Ok(1.0), |name| number(&name, 1.0))?)
+            }
             Variable::InARow => {
                 OptimizerVariable::Count(number(&names.of(slot::SCALE, "in_a_row"), 0.0)? as i64)
             }

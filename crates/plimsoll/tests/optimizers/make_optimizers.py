@@ -173,6 +173,7 @@ RESUMED = {
     "rmsprop": lambda: O.RMSprop(0.02, momentum=0.5, centered=True),
     "gathered": lambda: O.SGD(S.CosineDecay(0.1, 10), momentum=0.9, use_ema=True, ema_momentum=0.8,
                               gradient_accumulation_steps=2),
+    "nadam": lambda: O.Nadam(0.05),
     "scaled": lambda: O.LossScaleOptimizer(O.Nadam(0.05), dynamic_growth_steps=2),
     "adafactor": lambda: O.Adafactor(0.1),
     "muon": lambda: O.Muon(0.05),
