@@ -101,8 +101,13 @@ fn plans_find_their_model_from_another_folder() {
     let elsewhere = at.join("moved/elsewhere");
     succeeds(&elsewhere, "train --plan ../plans/a.json --data synthetic --steps 1");
     succeeds(&elsewhere, "report ../plans/a.json ../plans/b.json --text");
+    // A script finds the model from where it stands; one that stands nowhere yet names all of the path.
+    succeeds(&elsewhere, "export ../plans/b.json --to tensorflow -o train.py");
+    let script = std::fs::read_to_string(elsewhere.join("train.py")).unwrap();
+    assert!(script.contains("load_model(os.path.join(HERE, \"../models/model.keras\"))"), "{script}");
     let script = succeeds(&elsewhere, "export ../plans/b.json --to tensorflow -o -");
-    assert!(script.contains("load_model(\"../plans/../models/model.keras\""), "{script}");
+    let path = std::fs::canonicalize(at.join("moved/models/model.keras")).unwrap();
+    assert!(script.contains(&format!("{:?}", path.to_str().unwrap())), "{script}");
 }
 
 #[test]

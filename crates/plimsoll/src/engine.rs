@@ -267,8 +267,8 @@ pub(crate) fn evaluate(
     Ok(sum)
 }
 
-/// Corrects losses over what is not padding, where the rows that fill up the batch were counted, too, and those that are
-/// not divided by the number of rows. As in Keras, a batch counts by its samples, not by what of them is padding.
+/// Corrects losses over what is not padding, where the rows that fill up the batch were counted, too, and those that
+/// are not divided by the number of rows. As in Keras, a batch counts by its samples, not by what of them is padding.
 fn leave_out_filling(
     part: &mut Scores,
     judging: &EvaluationGraph,

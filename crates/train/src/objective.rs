@@ -2,7 +2,8 @@
 //!
 //! The arithmetic is Keras's. The loss of a head is the mean over the elements of its per-sample losses; with sample
 //! weights these are multiplied by them first, and still divided by how many there are, not by the sum of the weights,
-//! unless the head's reduction says otherwise. The total is `sum(weight * loss)`. An output without a head is not trained.
+//! unless the head's reduction says otherwise. The total is `sum(weight * loss)`. An output without a head is not
+//! trained.
 
 use crate::{Loss, TrainError};
 use serde::{Deserialize, Serialize};

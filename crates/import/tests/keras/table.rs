@@ -1,9 +1,9 @@
 //! The table in `docs/keras-coverage.md`: names of Keras's public lists with a small model for each, and what is said
 //! about them.
 
-use flate2::read::GzDecoder;
 use serde::Deserialize;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// A small model for a name of Keras's public lists.
@@ -14,12 +14,19 @@ struct Entry {
     config: Option<serde_json::Value>,
 }
 
-/// The rows of one list: equal, or why a model is not taken.
-pub fn entries(kind: &str, taken: impl Fn(Vec<u8>) -> Result<(), String>) -> Vec<String> {
+/// The packed file that `bench/peers/keras/coverage.py` writes.
+pub fn packed() -> File {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/keras/coverage.json.gz");
-    let mut text = Vec::new();
-    GzDecoder::new(&std::fs::read(path).unwrap()[..]).read_to_end(&mut text).unwrap();
-    let entries: Vec<Entry> = serde_json::from_slice(&text).unwrap();
+    File::open(path).unwrap()
+}
+
+/// The rows of one list: equal, or why a model is not taken.
+pub fn entries(
+    unpacked: impl Read,
+    kind: &str,
+    taken: impl Fn(Vec<u8>) -> Result<(), String>,
+) -> Vec<String> {
+    let entries: Vec<Entry> = serde_json::from_reader(BufReader::new(unpacked)).unwrap();
     let row = |entry: &Entry| {
         let (status, note) = match &entry.config {
             None => ("not in functional models", String::new()),

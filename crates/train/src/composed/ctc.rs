@@ -1,8 +1,8 @@
 //! Connectionist temporal classification (Graves et al., 2006): the probability of a sequence of labels, whatever the
 //! steps at which they stand. Labels are numbers from 1 on, filled up with 0, which is the blank as well.
 //!
-//! The forward variables are computed step by step, in logarithms. They stand for the labels with a blank before, between
-//! and after them; at each step one stays, goes one on, or leaves out a blank between two labels that differ.
+//! The forward variables are computed step by step, in logarithms. They stand for the labels with a blank before,
+//! between and after them; at each step one stays, goes one on, or leaves out a blank between two labels that differ.
 
 use super::Rows;
 use plimsoll_graph::op::{
