@@ -136,6 +136,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--avoid", type=pathlib.Path, help="words that are drawn seldom, because they are refused")
     parser.add_argument("--plain", action="store_true", help="mean squared errors and gradient descent for all, optimizer state left out")
+    parser.add_argument("--stateless", action="store_true", help="optimizer state is left out")
     parser.add_argument("--program", help="the process that answers")
     options = parser.parse_args()
     ours, tally, began = sides.Ours(options.program), Tally(), time.time()
@@ -145,21 +146,23 @@ def main():
         verdict = judge(from_script(options.script), ours)
         return print(json.dumps(verdict.__dict__, indent=1))
     cases = sweep(options.only) if options.sweep else drawn_cases(options.seed, options.count)
-    told = collections.Counter()
+    told, stateless = collections.Counter(), options.plain or options.stateless
     for number, case in enumerate(cases):
         if options.plain:
-            case = dataclasses.replace(case, source=plain_compile(case.source), before=0)
+            case = dataclasses.replace(case, source=plain_compile(case.source))
+        if stateless:
+            case = dataclasses.replace(case, before=0)
         try:
-            verdict = judge(case, ours, state=not options.plain)
+            verdict = judge(case, ours, state=not stateless)
         except Exception as error:  # the tester's own: it must not end a long run, nor pass for equal
             verdict = Verdict("invalid", f"tester: {type(error).__name__}: {error}")
         tally.add(case, verdict)
         if verdict.outcome not in ["equal"]:
             print(f"{time.time() - began:6.0f}s #{number} seed {case.seed} {verdict.outcome}: {verdict.what} | {verdict.detail[:200]}", flush=True)
-        bad = verdict.outcome in ["differs", "crash", "said"] and "optimizer state" not in verdict.what
+        bad = verdict.outcome in ["differs", "crash", "said"] and "optimizer" not in verdict.what
         if bad and options.folder and told[verdict.key] < options.each:
             told[verdict.key] += 1
-            shrunk, of = small(case, verdict, ours, options.shrink, not options.plain)
+            shrunk, of = small(case, verdict, ours, options.shrink, not stateless)
             print(shrunk.source, flush=True)
             report(options.folder, case, verdict, shrunk, of)
         if options.record:

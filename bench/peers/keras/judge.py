@@ -51,8 +51,12 @@ class Verdict:
 
 def judge(case, ours, ways=True, quick=False, state=True):
     """The verdict on a case. The quick one does not ask how much is rounding; without the state, what the optimizer remembers is not looked at."""
+    sides.EAGERLY = not quick and case.seed % 5 != 0
     try:
         verdict = compare(case, ours, ways, quick, state)
+        if verdict.outcome in ["differs", "said"] and sides.EAGERLY:
+            sides.EAGERLY = False
+            verdict = compare(case, ours, ways, quick, state)
         if quick:
             return verdict
         if verdict.outcome == "differs" and verdict.what.startswith("chaotic"):
@@ -156,6 +160,7 @@ class Check:
             # Another function to trace, so not always.
             evaluated = sides.evaluate(model, self.data) if self.case.seed % 3 == 0 else answer["evaluated"]
             wanted = sides.train(model, self.data, self.case.steps)
+            sides.finish(model)
         if not np.isfinite(wanted + [evaluated or 0]).all():
             raise Invalid("losses that are not finite")
         if answer["evaluated"] is not None and far(answer["evaluated"], evaluated, 3e-5):
@@ -181,14 +186,14 @@ class Check:
         except Exception as error:
             return self.differs("Keras does not open the file", str(error)[:500])
 
-    def weights(self, what, first, wanted, found):
+    def weights(self, what, first, wanted, found, scale=lambda name: 1e-3):
         if wanted.keys() != found.keys():
             return self.differs(f"names of {what}", f"{list(found)}, not {list(wanted)}")
         for name, a in wanted.items():
             before = first.get(name, np.zeros_like(a))
             change, largest = np.abs(a - before).max(initial=0), np.abs(a).max(initial=0)
             error = worst(a - found[name])
-            if error <= 1e-3 * change + 1e-6 * max(largest, 1e-3):
+            if error <= 1e-3 * change + 1e-6 * max(largest, scale(name)):
                 continue
             moved = self.moved(what, name)
             if error <= 10 * moved:
@@ -203,8 +208,12 @@ class Check:
         lost = lambda name: name.endswith("/iteration") and found.get(name) == 0
         if wanted and (not found or any(lost(name) for name in wanted)):
             return self.differs("the file has no optimizer state", "")
-        # Slots of tiny gradients are rounding: their scale is that of the largest slot.
-        return self.weights("optimizer", {}, wanted, found)
+        # Slots of tiny gradients are rounding: their scale is that of the largest slot of their kind.
+        kind = lambda name: name.rsplit("_", 1)[-1]
+        scales = {}
+        for name, slot in wanted.items():
+            scales[kind(name)] = max(scales.get(kind(name), 1e-3), np.abs(slot).max(initial=0))
+        return self.weights("optimizer", {}, wanted, found, lambda name: scales[kind(name)])
 
     def ways(self, answer):
         for name, way in answer["ways"].items():
@@ -261,6 +270,7 @@ class Check:
             if model.compiled and model._compile_loss is not None and model.trainable_weights:
                 run["evaluated"] = {0: np.array(sides.evaluate(model, data) if self.case.seed % 3 == 0 else 0.0)}
                 run["losses"] = {step: np.array(loss) for step, loss in enumerate(sides.train(model, data, self.case.steps))}
+                sides.finish(model)
                 run["weights"], run["optimizer"] = sides.weights(model), sides.optimizer_variables(model)
             return run
 

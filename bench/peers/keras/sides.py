@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import select
 import subprocess
 import warnings
@@ -81,7 +82,12 @@ def losses(model):
 
 
 def target(random, loss, shape, out_of=None):
-    if "sparse" in loss:
+    if "ctc" in loss:
+        labels = random.integers(1, max(2, shape[-1]), (shape[0], max(1, shape[1] // 2)))
+        return np.where(np.arange(labels.shape[1]) < random.integers(0, labels.shape[1] + 1, (shape[0], 1)), labels, 0).astype(np.int32)
+    if "circle" in loss:
+        return random.integers(0, 3, shape[:-1]).astype(np.int32)
+    if "sparse" in loss or "generalized" in loss:
         return random.integers(0, shape[-1], shape[:-1]).astype(np.int32)
     if any(word in loss for word in ["categorical", "kl", "dice", "tversky"]):
         if random.integers(2):
@@ -133,8 +139,9 @@ class Data:
                 self.fields.append(field("target", name, y))
             if weighted:
                 w = random.uniform(0.1, 2, batch).astype(np.float32)
-                # Keras wants as many axes as losses have.
-                self.weights.append(w.reshape((batch,) + (1,) * max(0, len(tensor.shape) - 2)))
+                # Keras wants as many axes as losses have; those that add up over axes have few.
+                few = any(word in loss for word in ["dice", "tversky", "ctc"])
+                self.weights.append(w.reshape((batch,) + (1,) * (0 if few else max(0, len(tensor.shape) - 2))))
                 if loss:
                     self.fields.append(field("sample_weight", name, w))
         if keyed(model):
@@ -166,9 +173,12 @@ def predictions(model, data):
     return flat(model(data.inputs(model), training=False))
 
 
+EAGERLY = True  # op by op: the same numbers as those of a graph, without seconds of tracing; what differs is judged again by a graph
+
+
 def train(model, data, steps):
     """The loss of each step before its update, as `fit` would tell it."""
-    model.jit_compile = False  # the same numbers, without seconds of compilation
+    model.jit_compile, model.run_eagerly = False, EAGERLY
     told = []
     for _ in range(steps):
         model.reset_metrics()
@@ -177,8 +187,15 @@ def train(model, data, steps):
     return told
 
 
+def finish(model):
+    """What `fit` does at its end: averages of weights become the weights."""
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    if optimizer.use_ema:
+        optimizer.finalize_variable_values(model.trainable_variables)
+
+
 def evaluate(model, data):
-    model.jit_compile = False
+    model.jit_compile, model.run_eagerly = False, EAGERLY
     model.reset_metrics()
     return float(model.test_on_batch(data.inputs(model), data.y, sample_weight=data.weights, return_dict=True)["loss"])
 
@@ -190,7 +207,9 @@ def weights(model):
 def optimizer_variables(model):
     if not model.optimizer or not model.optimizer.built:
         return {}
-    return {f"{position} {v.path}": np.array(v, dtype=np.float64) for position, v in enumerate(model.optimizer.variables)}
+    # Some have no name but a number that goes on from model to model.
+    path = lambda v: re.sub(r"^variable(_\d+)?$", "variable", v.path)
+    return {f"{position} {path(v)}": np.array(v, dtype=np.float64) for position, v in enumerate(model.optimizer.variables)}
 
 
 def counts(model):

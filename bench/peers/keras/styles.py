@@ -234,3 +234,159 @@ def tied(d):
     inner = f"keras.Sequential([L.Input((6,)), L.Dense(4, activation={act(d)}), {d.pick(['L.BatchNormalization()', 'L.Dropout(0.0)', 'L.Dense(4)'])}])"
     last, loss = classes(d)
     return "\n".join([f"encoder = {inner}", d.pick(["encoder.trainable = False", "encoder.layers[0].trainable = False", "encoder.trainable = True"]), f"model = keras.Sequential([L.Input((6,), name='i'), encoder, L.Dense(5, activation={act(d)}), {last[:-3]}])", compiling.compile_line(d, [("out", loss)])])
+
+
+@style
+def wide_and_deep(d):
+    lines = ["a = L.Input((5,), name='a')", "b = L.Input((4,), name='b')", d.pick(["n = L.Normalization(mean=[0.1] * 4, variance=[0.8] * 4)(b)", "n = L.BatchNormalization()(b)", "n = b"]), f"h = L.Dense(6, activation={act(d)}{d.kernel()})(n)", f"h = L.Dense(4, activation={act(d)})(h)", d.pick(["x = L.concatenate([a, h])", "x = L.Concatenate()([a, h])"])]
+    if d.chance(0.4):
+        lines += ["p = L.Dense(1, name='main')(x)", "q = L.Dense(1, name='aux')(h)", "model = keras.Model(inputs=[a, b], outputs=[p, q])"]
+        return "\n".join(lines + [compiling.compile_line(d, [("main", "'mse'"), ("aux", d.pick(["'mse'", "'mae'"]))])])
+    return finish(d, lines, "[a, b]", loss=None)
+
+
+@style
+def generator(d):
+    lines = ["i = L.Input((4,), name='i')", f"x = L.Dense(2 * 2 * 4{d.pick(['', ', use_bias=False'])})(i)", d.pick(["x = L.BatchNormalization()(x)", "x = L.LayerNormalization()(x)"]), d.pick(["x = L.LeakyReLU(negative_slope=0.2)(x)", "x = L.ReLU()(x)"]), "x = L.Reshape((2, 2, 4))(x)", f"x = L.Conv2DTranspose(3, {d.pick([2, 3, 4])}, strides=2, padding='same'{d.pick(['', ', use_bias=False'])})(x)",
+             d.pick(["x = L.BatchNormalization(momentum=0.8)(x)", "x = L.BatchNormalization()(x)\nx = L.LeakyReLU()(x)"]), "y = L.Conv2DTranspose(1, 3, strides=2, padding='same', activation='tanh')(x)"]
+    return finish(d, lines, "i", "y", d.pick(["'mse'", "'mae'", "keras.losses.LogCosh()"]))
+
+
+@style
+def discriminator(d):
+    """A discriminator, sometimes frozen behind a generator as in the training of the latter."""
+    inner = ["j = L.Input((8, 8, 1), name='j')", f"h = L.Conv2D(3, {d.pick([3, 4, 5])}, strides=2, padding='same')(j)", "h = L.LeakyReLU(0.2)(h)", d.pick(["h = L.Dropout(0.0)(h)", "h = L.BatchNormalization()(h)", "h = L.SpatialDropout2D(0.0)(h)"]), "h = L.Conv2D(4, 3, strides=2, padding='same')(h)", "h = L.LeakyReLU(0.2)(h)", d.pick(["h = L.Flatten()(h)", "h = L.GlobalMaxPooling2D()(h)"]), d.pick(["v = L.Dense(1, activation='sigmoid')(h)", "v = L.Dense(1)(h)\nv = L.Activation('sigmoid')(v)"])]
+    if d.chance(0.5):
+        return finish(d, inner, "j", "v", "'binary_crossentropy'")
+    lines = inner + ["disc = keras.Model(j, v, name='disc')", "disc.trainable = False", "i = L.Input((4,), name='i')", "x = L.Dense(32, activation='relu')(i)", "x = L.Reshape((4, 4, 2))(x)", "x = L.UpSampling2D()(x)", "x = L.Conv2D(1, 3, padding='same', activation='tanh')(x)", "y = disc(x)"]
+    return finish(d, lines, "i", "y", "'binary_crossentropy'")
+
+
+@style
+def wavenet(d):
+    c = d.pick([2, 3])
+    lines = [f"i = L.Input((8, {d.pick([1, 2])}), name='i')", f"x = L.Conv1D({c}, 2, padding='causal')(i)", "skips = []"]
+    for n, rate in enumerate([1, 2, 4][: d.pick([2, 3])]):
+        gate = f"f{n} = L.Conv1D({c}, 2, padding='causal', dilation_rate={rate}, activation='tanh')(x)\ng{n} = L.Conv1D({c}, 2, padding='causal', dilation_rate={rate}, activation='sigmoid')(x)\nz{n} = L.Multiply()([f{n}, g{n}])"
+        lines += [gate, f"s{n} = L.Conv1D({c}, 1)(z{n})", f"x = L.Add()([x, s{n}])", f"skips.append(s{n})"]
+    lines += [d.pick(["x = L.Add()(skips)", "x = L.add(skips)"]), "x = L.Activation('relu')(x)"]
+    if d.chance(0.5):
+        return finish(d, lines + ["y = L.Conv1D(4, 1, activation='softmax')(x)"], "i", "y", "'sparse_categorical_crossentropy'")
+    return finish(d, lines + [d.pick(["y = L.Conv1D(1, 1)(x)", "y = L.TimeDistributed(L.Dense(1))(x)"])], "i", "y", d.pick(["'mse'", "'mae'"]))
+
+
+@style
+def frames(d):
+    """The next frame of a film."""
+    lines = ["i = L.Input((3, 5, 5, 1), name='i')", f"x = L.ConvLSTM2D(2, 3, padding='same', return_sequences={d.pick([True, True, False])}{d.options(0.3, activation=[repr('relu')], recurrent_activation=[repr('hard_sigmoid')])})(i)"]
+    if "return_sequences=False" in lines[-1]:
+        return finish(d, lines + ["y = L.Conv2D(1, 3, padding='same', activation='sigmoid')(x)"], "i", "y", "'binary_crossentropy'")
+    lines += [d.pick(["x = L.BatchNormalization()(x)", "x = L.LayerNormalization()(x)"]), "y = L.Conv3D(1, 3, padding='same', activation='sigmoid')(x)"]
+    return finish(d, lines, "i", "y", d.pick(["'binary_crossentropy'", "'mse'"]))
+
+
+@style
+def text_cnn(d):
+    """Windows of several widths over words, their maxima side by side."""
+    lines = ["i = L.Input((7,), dtype='int32', name='i')", f"e = L.Embedding(10, 4{d.pick(['', '', ', mask_zero=True'])})(i)", "parts = []"]
+    for width in [2, 3, 4][: d.pick([2, 3])]:
+        lines += [f"c{width} = L.Conv1D(3, {width}, activation='relu'{d.options(0.3, padding=[repr('same')])})(e)", f"parts.append(L.GlobalMaxPooling1D()(c{width}))"]
+    lines += ["x = L.concatenate(parts)", "x = L.Dropout(0.0)(x)"]
+    return finish(d, lines + [f"x = L.Dense(4, activation={act(d)}{d.kernel()})(x)"] * d.chance(0.5), "i")
+
+
+@style
+def preprocessing(d):
+    """Columns of a table prepared in the model."""
+    lines = ["a = L.Input((3,), name='a')", "b = L.Input((1,), dtype='int32', name='b')", "c = L.Input((4,), name='c_pixels')",
+             "n = L.Normalization(mean=[0.2, -0.1, 0.4], variance=[0.5, 1.5, 2.0])(a)", "k = " + d.pick(["L.CategoryEncoding(num_tokens=8, output_mode='one_hot')(b)", "L.IntegerLookup(vocabulary=[1, 2, 5], output_mode='one_hot')(b)", "L.CategoryEncoding(num_tokens=8, output_mode='multi_hot')(b)", "L.Flatten()(L.Embedding(6, 2)(L.IntegerLookup(vocabulary=[1, 2, 3, 5])(b)))"]),
+             "r = " + d.pick(["L.Rescaling(1.0 / 255)(c)", "L.Rescaling(1.0 / 127.5, offset=-1)(c)", "ops.cast(L.Discretization(bin_boundaries=[50.0, 100.0, 200.0])(c), 'float32')"]), "x = L.Concatenate()([n, k, r])", f"x = L.Dense(6, activation={act(d)})(x)"]
+    return finish(d, lines, "[a, b, c]")
+
+
+@style
+def dense_blocks(d):
+    """Every layer reads all before it."""
+    lines = ["i = L.Input((6, 6, 2), name='i')", "x = L.Conv2D(3, 3, padding='same')(i)", "def block(x):\n    y = L.BatchNormalization()(x)\n    y = L.Activation('relu')(y)\n    y = L.Conv2D(2, 3, padding='same', use_bias=False)(y)\n    return L.Concatenate()([x, y])", "x = block(x)", "x = block(x)"]
+    lines += [d.pick(["x = L.AveragePooling2D(2)(x)", "x = L.Conv2D(4, 1)(x)\nx = L.AveragePooling2D(2, strides=2)(x)"]), "x = L.GlobalAveragePooling2D()(x)"]
+    return finish(d, lines, "i")
+
+
+@style
+def bottlenecks(d):
+    """A residual net written with functions, as in the papers' code."""
+    first = d.chance(0.5)
+    lines = ["i = L.Input((8, 8, 3), name='i')", f"def unit(x, filters, stride, name):\n    short = x\n    if stride > 1 or x.shape[-1] != filters:\n        short = L.Conv2D(filters, 1, strides=stride, use_bias=False, name=name + '_short')(x)\n        short = L.BatchNormalization(name=name + '_short_norm')(short)\n    y = L.Conv2D(2, 1, use_bias=False, name=name + '_1')(x)\n    y = L.BatchNormalization(name=name + '_norm_1')(y)\n    y = L.ReLU()(y)\n    y = L.Conv2D(2, 3, strides=stride, padding='same', use_bias=False, name=name + '_2')(y)\n    y = L.BatchNormalization(name=name + '_norm_2')(y)\n    y = L.ReLU()(y)\n    y = L.Conv2D(filters, 1, name=name + '_3')(y)\n    return {'L.ReLU()(L.Add()([short, y]))' if first else 'L.Add()([short, y])'}",
+             "x = L.ZeroPadding2D(1)(i)", "x = L.Conv2D(4, 3)(x)", f"x = unit(x, 4, {d.pick([1, 2])}, 'a')", f"x = unit(x, {d.pick([4, 6])}, {d.pick([1, 2])}, 'b')", "x = L.GlobalAveragePooling2D()(x)"]
+    return finish(d, lines, "i")
+
+
+@style
+def mixer(d):
+    """Perceptrons along patches and along channels in turn."""
+    lines = ["i = L.Input((6, 6, 1), name='i')", "x = L.Conv2D(4, 2, strides=2)(i)", "x = L.Reshape((9, 4))(x)"]
+    for _ in range(d.pick([1, 2])):
+        lines += ["y = L.LayerNormalization()(x)", d.pick(["y = L.Permute((2, 1))(y)", "y = ops.transpose(y, axes=(0, 2, 1))"]), f"y = L.Dense(5, activation={act(d)})(y)", "y = L.Dense(9)(y)", d.pick(["y = L.Permute((2, 1))(y)", "y = ops.swapaxes(y, 1, 2)"]), "x = x + y", "y = L.LayerNormalization()(x)", "y = L.Dense(5, activation='gelu')(y)", "y = L.Dense(4)(y)", "x = L.Add()([x, y])"]
+    return finish(d, lines + ["x = L.GlobalAveragePooling1D()(x)"], "i")
+
+
+@style
+def convnext(d):
+    lines = ["i = L.Input((6, 6, 2), name='i')", "x = L.Conv2D(4, 2, strides=2)(i)", "s = x", "x = L.DepthwiseConv2D(3, padding='same')(x)", "x = L.LayerNormalization(epsilon=1e-6)(x)", f"x = L.Dense(8, activation={d.pick([repr('gelu'), repr('silu')])})(x)", "x = L.Dense(4)(x)", "x = L.Add()([s, x])", d.pick(["x = L.GlobalAveragePooling2D()(x)", "x = L.Flatten()(x)"]), d.pick(["x = L.LayerNormalization()(x)", "x = L.Dense(5, activation='relu')(x)"])]
+    return finish(d, lines, "i")
+
+
+@style
+def attention_pooling(d):
+    """Weights for the steps of a recurrent layer, written out."""
+    lines = ["i = L.Input((6,), dtype='int32', name='i')", f"e = L.Embedding(9, 4{d.pick(['', ', mask_zero=True'])})(i)", f"h = L.Bidirectional(L.{d.pick(['LSTM', 'GRU'])}(3, return_sequences=True))(e)"]
+    lines += d.pick([["s = L.Dense(1, activation='tanh')(h)", "w = L.Softmax(axis=1)(s)", "x = ops.sum(h * w, axis=1)"], ["s = L.Dense(1)(h)", "s = L.Flatten()(s)", "w = L.Activation('softmax')(s)", "w = L.RepeatVector(6)(w)", "w = L.Permute((2, 1))(w)", "x = L.Multiply()([h, w])", "x = L.GlobalAveragePooling1D()(x)"], ["s = L.Dense(1, activation='tanh')(h)", "s = L.Flatten()(s)", "w = L.Activation('softmax')(s)", "x = L.Dot(axes=1)([w, h])"],
+                     ["x = L.AdditiveAttention()([h, h])", "x = L.GlobalAveragePooling1D()(x)"], ["q = L.Dense(4)(h)", "x = L.Attention(use_scale=True)([q, L.Dense(4)(h)])", "x = L.Flatten()(x)"]])
+    return finish(d, lines, "i")
+
+
+@style
+def experts(d):
+    """Several small networks and one that weighs them."""
+    lines = ["i = L.Input((5,), name='i')", "g = L.Dense(3, activation='softmax')(i)", f"parts = [L.Dense(4, activation={act(d)})(i) for _ in range(3)]", d.pick(["x = ops.stack(parts, axis=1)\nx = ops.sum(x * ops.expand_dims(g, -1), axis=1)", "x = L.add([L.Multiply()([p, g[:, n : n + 1]]) for n, p in enumerate(parts)])", "x = ops.einsum('bn,bnd->bd', g, ops.stack(parts, axis=1))"])]
+    return finish(d, lines, "i")
+
+
+@style
+def crossing(d):
+    """Products of all features with each other, as recommenders have them."""
+    lines = ["i = L.Input((5,), name='i')", "x = i"] + ["x = i * L.Dense(5)(x) + x" if d.chance(0.5) else "x = L.Add()([L.Multiply()([i, L.Dense(5, use_bias=False)(x)]), x])" for _ in range(d.pick([1, 2]))]
+    lines += ["h = L.Dense(4, activation='relu')(i)", "x = L.Concatenate()([x, h])"]
+    return finish(d, lines, "i")
+
+
+@style
+def conditional(d):
+    """A class as a second input that scales and shifts."""
+    lines = ["i = L.Input((6, 6, 1), name='i')", "c = L.Input((1,), dtype='int32', name='c')", "x = L.Conv2D(3, 3, activation='relu')(i)", "e = L.Flatten()(L.Embedding(8, 4)(c))", "s = L.Dense(3)(e)", "t = L.Dense(3)(e)", d.pick(["x = x * L.Reshape((1, 1, 3))(s) + L.Reshape((1, 1, 3))(t)", "x = L.Add()([L.Multiply()([x, L.Reshape((1, 1, 3))(s)]), L.Reshape((1, 1, 3))(t)])", "x = x * ops.reshape(s, (-1, 1, 1, 3)) + t[:, None, None, :]"]), "x = L.Flatten()(x)"]
+    return finish(d, lines, "[i, c]")
+
+
+@style
+def tuned(d):
+    """A model from Sequential parts, frozen, thawed in part, with a head of its own; regularized."""
+    lines = ["base = keras.Sequential([L.Input((6, 6, 2)), L.Conv2D(3, 3, activation='relu', name='low'), L.BatchNormalization(name='norm'), L.Conv2D(4, 3, activation='relu', name='high')], name='backbone')", d.pick(["base.trainable = False", "base.trainable = True\nfor layer in base.layers[:-1]:\n    layer.trainable = False", "for layer in base.layers:\n    layer.trainable = not isinstance(layer, L.BatchNormalization)"])]
+    last, loss = classes(d)
+    lines.append(f"model = keras.Sequential([L.Input((6, 6, 2), name='i'), {d.pick(['', 'L.Rescaling(2.0), '])}base, {d.pick(['L.Flatten()', 'L.GlobalAveragePooling2D()'])}, L.Dense(4, activation='relu', kernel_regularizer={d.pick([repr('l2'), 'keras.regularizers.L2(0.01)', 'None'])}), {last[:-3]}])")
+    return "\n".join(lines + [compiling.compile_line(d, [("out", loss)])])
+
+
+@style
+def language_model(d):
+    """The next token at every step."""
+    lines = ["i = L.Input((6,), dtype='int32', name='i')", f"x = L.Embedding(8, 4{d.pick(['', ', mask_zero=True'])})(i)"] + [f"x = L.{d.pick(['LSTM', 'GRU', 'SimpleRNN'])}(4, return_sequences=True{d.options(0.2, dropout=['0.0'], recurrent_dropout=['0.0'], unroll=['True'])})(x)" for _ in range(d.pick([1, 2]))]
+    lines.append(d.pick(["y = L.Dense(8, activation='softmax')(x)", "y = L.Dense(8)(x)", "y = L.TimeDistributed(L.Dense(8, activation='softmax'))(x)"]))
+    loss = "keras.losses.SparseCategoricalCrossentropy(from_logits=True)" if "softmax" not in lines[-1] else "'sparse_categorical_crossentropy'"
+    return finish(d, lines, "i", "y", loss)
+
+
+@style
+def segmentation(d):
+    """A class for each pixel."""
+    lines = ["i = L.Input((8, 8, 2), name='i')", "x = L.Conv2D(3, 3, strides=2, padding='same', activation='relu')(i)", d.pick(["x = L.SeparableConv2D(4, 3, padding='same', activation='relu')(x)", "x = L.Conv2D(4, 3, padding='same', dilation_rate=2, activation='relu')(x)"]), d.pick(["x = L.Conv2DTranspose(4, 3, strides=2, padding='same', activation='relu')(x)", "x = L.UpSampling2D(2, interpolation='bilinear')(x)", "x = L.Resizing(8, 8)(x)"]), "y = L.Conv2D(3, 1, activation='softmax')(x)"]
+    return finish(d, lines, "i", "y", d.pick(["'sparse_categorical_crossentropy'", "'categorical_crossentropy'", "keras.losses.Dice()", "keras.losses.Dice(axis=(1, 2, 3))", "keras.losses.Tversky(axis=[1, 2])", "keras.losses.CategoricalFocalCrossentropy()"]))

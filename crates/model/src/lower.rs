@@ -1,6 +1,6 @@
 //! From a model to a graph at a batch size.
 
-use crate::layer::{Context, Kept, Signal, is_state, with_mask};
+use crate::layer::{Context, Kept, Layer, Signal, is_state, with_mask};
 use crate::run_order::Masked;
 use crate::{InputSpec, Model, Node, NodeRef};
 use plimsoll_graph::samples::{self, Mixing};
@@ -89,7 +89,8 @@ impl Model {
             let (signals, own) = read(node, position, &inputs, &results, &masked)?;
             let layer = graph.add_layer(kept.call(&node.name));
             let mut context = Context::new(&mut graph, mode, node, layer, position as u64, &mut kept);
-            let lowered = node.layer.lower(&mut context, &signals);
+            let lowered = as_numbers(&node.layer, &mut context, signals.clone())
+                .and_then(|signals| node.layer.lower(&mut context, &signals));
             let lowered = lowered.and_then(|made| with_mask(&node.layer, &mut context, &signals, own, made));
             let result = lowered.map_err(|error| ModelError::Layer {
                 layer: node.name.clone(),
@@ -223,6 +224,23 @@ fn logits_behind(
         (true, NodeRef::Node(position)) => before[position],
         (_, NodeRef::Node(_) | NodeRef::Input(_)) => None,
     }
+}
+
+/// The integers of an image as floats, for layers that compute with them and that Keras gives integers, too.
+fn as_numbers(layer: &Layer, at: &mut Context<'_>, signals: Vec<Signal>) -> Result<Vec<Signal>, ShapeError> {
+    let takes = [
+        "dense",
+        "batch_normalization",
+        "layer_normalization",
+        "global_average_pooling",
+        "global_max_pooling",
+        "max_pooling2d",
+        "zero_padding2d",
+    ];
+    if !takes.contains(&layer.kind()) {
+        return Ok(signals);
+    }
+    signals.into_iter().map(|signal| Ok(signal.with(at.float(signal.value)?))).collect()
 }
 
 /// The type of the counter that dropout reads.

@@ -267,19 +267,25 @@ pub(crate) fn evaluate(
     Ok(sum)
 }
 
-/// Corrects losses over what is not padding: the rows that fill up the batch were counted, too. As in Keras, a batch
-/// counts by its samples, not by what of them is padding.
+/// Corrects losses over what is not padding, where the rows that fill up the batch were counted, too, and those that
+/// are not divided by the number of rows. As in Keras, a batch counts by its samples, not by what of them is padding.
 fn leave_out_filling(
     part: &mut Scores,
     judging: &EvaluationGraph,
     masks: &[Option<Vec<f32>>],
     (rows, batch): (usize, usize),
 ) {
+    let share = rows as f32 / batch as f32;
     for ((score, head), mask) in part.heads.iter_mut().zip(&judging.heads).zip(masks) {
-        let Some(mask) = mask else { continue };
-        let counted: f32 = mask.iter().sum();
-        let real: f32 = mask[..mask.len() / batch * rows].iter().sum();
-        let factor = if real > 0.0 { counted / real * rows as f32 / batch as f32 } else { 0.0 };
+        let factor = match mask {
+            _ if head.whole => share,
+            None => continue,
+            Some(mask) => {
+                let counted: f32 = mask.iter().sum();
+                let real: f32 = mask[..mask.len() / batch * rows].iter().sum();
+                if real > 0.0 { counted / real * share } else { 0.0 }
+            }
+        };
         part.loss += head.weight * score.loss * (factor - 1.0);
         score.loss *= factor;
     }
@@ -336,11 +342,18 @@ fn write_judged(
             write_sample(engine, program, value, (row, batch), &mut |into| data.write(slot, sample, into));
         }
     }
-    for weights in judging.heads.iter().filter_map(|head| head.sample_weights) {
-        engine.write(program, weights, rows..batch, &mut |into| match into {
-            Elements::F32(into) => into.fill(0.0),
+    let mut fill = |value: ValueId, range: Range<usize>, number: f32| {
+        engine.write(program, value, range, &mut |into| match into {
+            Elements::F32(into) => into.fill(number),
             Elements::I32(_) => unreachable!("weights are float32"),
         });
+    };
+    for head in &judging.heads {
+        head.sample_weights.iter().for_each(|&weights| fill(weights, rows..batch, 0.0));
+        if let Some(real) = head.real {
+            fill(real, 0..rows, 1.0);
+            fill(real, rows..batch, 0.0);
+        }
     }
     Ok(())
 }

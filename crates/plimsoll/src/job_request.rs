@@ -167,16 +167,18 @@ impl JobRequest {
 }
 
 impl Job {
-    /// What lets the samples of a batch see each other in training: in the model, or in a loss that divides by how many
-    /// of the batch's classes count.
+    /// What lets the samples of a batch see each other in training: in the model, or in a loss.
     pub fn mixing(&self) -> Result<Option<Mixing>, ModelError> {
-        let (op, layer) = ("the mean over classes that are not ignored", String::new());
-        let loss = self.objective.heads.iter().any(|head| head.loss.mixes()).then_some(Mixing { op, layer });
-        Ok(self.model.mixing()?.or(loss))
+        let loss = self.objective.heads.iter().find_map(|head| head.mixing());
+        Ok(self.model.mixing()?.or(loss.map(|op| Mixing { op, layer: String::new() })))
     }
 
     /// The one loss of all outputs. What is known about other frameworks is about such jobs.
     pub fn only_loss(&self) -> Result<Loss, RequestError> {
+        if let Some(head) = self.objective.heads.iter().find(|head| !head.is_plain()) {
+            let loss = format!("{} along another axis or with another reduction", head.loss);
+            return Err(RequestError::UnmeasuredLoss { loss });
+        }
         match self.objective.only_loss(self.model.outputs.len()) {
             None => Err(RequestError::SeveralLosses),
             Some(loss @ Loss::Composed(_)) => Err(RequestError::UnmeasuredLoss { loss: loss.to_string() }),

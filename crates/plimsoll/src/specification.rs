@@ -17,6 +17,11 @@ pub fn open(specification: &str, data: Option<&Outline>) -> Result<Opened, Speci
             let saved = Path::new(specification).join("saved_model.pb").exists();
             return Err(SpecificationError::Folder { path: specification.to_string(), saved });
         }
+        if Path::new(specification).is_file() {
+            let ending = "its name ends neither in .keras nor in .json or .h5".to_string();
+            let error = Box::new(KerasError::Foreign(ending));
+            return Err(SpecificationError::File { path: specification.to_string(), error });
+        }
         return Ok(Opened { model: zoo::find(&sized(specification, data))?, keras: None });
     };
     let shape = data.and_then(|data| data.shape.as_ref());

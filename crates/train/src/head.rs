@@ -4,10 +4,14 @@
 //! head and the total. A graph with one head calls them `targets`, `sample_weight`, `loss` and `accuracy`; with
 //! several, `targets/<output>` and so on.
 
+mod along;
+mod reduced;
+
 use crate::predicted::Predicted;
 use crate::{Head, Loss, Objective, TrainError};
-use plimsoll_graph::op::{Accuracy, Binary, CrossEntropy, Reduce, Reduction, Reshape, Unary};
+use plimsoll_graph::op::{Accuracy, Binary, CrossEntropy, Reshape, Unary};
 use plimsoll_graph::{Graph, Shape, Site, TensorType, ValueId};
+use reduced::Reduced;
 
 /// The values of one head that a loop writes and reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +34,11 @@ pub struct HeadValues {
     pub mask: Option<ValueId>,
     /// The loss before it is multiplied by the head's weight, a scalar.
     pub loss: ValueId,
+    /// Where samples see each other in the loss of an evaluation: 1 for each that is one, 0 for what only fills up the
+    /// batch. The caller writes it.
+    pub real: Option<ValueId>,
+    /// Whether the loss is not divided by the number of samples in the batch, so that what fills it up changes nothing.
+    pub whole: bool,
     /// How much the loss counts in the total.
     pub weight: f32,
     /// The share of right predictions, for cross-entropies. Sample weights do not count in it.
@@ -49,6 +58,8 @@ impl HeadValues {
             predictions: now(self.predictions),
             mask: self.mask.map(now),
             loss: now(self.loss),
+            real: self.real.map(now),
+            whole: self.whole,
             weight: self.weight,
             accuracy: self.accuracy.map(now),
         }
@@ -104,37 +115,42 @@ struct Adding<'a> {
 impl Adding<'_> {
     fn head(&mut self, predicted: &Predicted) -> Result<HeadValues, TrainError> {
         let (kind, site) = (self.head.loss, self.site);
-        let Predicted { value: predictions, judged, .. } = *predicted;
+        let predictions = predicted.value;
+        self.check(predictions)?;
         let targets = self.input("targets", kind.targets(self.graph.tensor(predictions))?)?;
-        let (each, own) = kind.add_each(self.graph, predicted, targets, site)?;
-        let mask = match (self.mask(predicted)?, own) {
+        let samples = TensorType::f32([self.graph.tensor(predictions).shape[0]]);
+        let mixes = self.purpose == Purpose::Evaluation && kind.mixing().is_some();
+        let real = if mixes { Some(self.input("real", samples)?) } else { None };
+        let predicted = self.turned(predicted)?;
+        let along = self.turn(targets)?;
+        let each = kind.add_each(self.graph, &predicted, (along, real), site)?;
+        let mask = match (self.mask(&predicted)?, each.counts) {
             (Some(mask), Some(own)) => {
                 Some(self.graph.add_single(Binary::Multiply.into(), &[mask, own], site)?)
             }
             (mask, own) => mask.or(own),
         };
-        let (each, sample_weights) = self.weighted(each, predictions)?;
         let accuracy = match self.purpose {
-            Purpose::Training => self.accuracy(predicted, targets, mask)?,
+            Purpose::Training => self.accuracy(&predicted, targets, mask)?,
             Purpose::Evaluation => None,
         };
-        let loss = self.mean(each, mask)?;
+        let Reduced { loss, sample_weights, whole } = self.reduced(each, predictions, mask)?;
         self.graph.rename(loss, own_name("loss", self.head, self.alone));
         if let Some(accuracy) = accuracy {
             self.graph.rename(accuracy, own_name("accuracy", self.head, self.alone));
         }
-        let output = self.head.name.clone();
-        let repaired = predicted.logits.is_some() && kind.says_logits();
         Ok(HeadValues {
-            output,
+            output: self.head.name.clone(),
             kind,
-            judged,
-            repaired,
+            judged: predicted.judged,
+            repaired: predicted.logits.is_some() && kind.says_logits(),
             targets,
             sample_weights,
             predictions,
             mask,
             loss,
+            real,
+            whole,
             weight: self.head.weight,
             accuracy,
         })
@@ -169,29 +185,6 @@ impl Adding<'_> {
         Ok(Some(self.graph.add_single(Reshape { shape: rows }.into(), &[mask], self.site)?))
     }
 
-    /// The mean of what each row or element has lost, of those that count.
-    fn mean(&mut self, each: ValueId, mask: Option<ValueId>) -> Result<ValueId, TrainError> {
-        let (site, rank) = (self.site, self.graph.tensor(each).shape.rank());
-        let Some(mask) = mask else {
-            return Ok(self.graph.add_single(Reduce::all(Reduction::Mean, rank).into(), &[each], site)?);
-        };
-        let rows = self.graph.tensor(mask).shape.clone();
-        let factor = self.with_rank(mask, rank)?;
-        let kept = self.graph.add_single(Binary::Multiply.into(), &[each, factor], site)?;
-        let sum = self.graph.add_single(Reduce::all(Reduction::Sum, rank).into(), &[kept], site)?;
-        let count = self.graph.add_single(Reduce::all(Reduction::Sum, rows.rank()).into(), &[mask], site)?;
-        // Nothing but padding has lost nothing.
-        let count = self.graph.add_single(Unary::MaximumScalar(1.0).into(), &[count], site)?;
-        let mean = self.graph.add_single(Binary::Divide.into(), &[sum, count], site)?;
-        match self.graph.tensor(each).shape.elements() / rows.elements() {
-            1 => Ok(mean),
-            each => {
-                let share = Unary::MultiplyScalar(1.0 / each as f32);
-                Ok(self.graph.add_single(share.into(), &[mean], site)?)
-            }
-        }
-    }
-
     /// A value with axes of extent 1 at its end.
     fn with_rank(&mut self, value: ValueId, rank: usize) -> Result<ValueId, TrainError> {
         let mut extents = self.graph.tensor(value).shape.extents().to_vec();
@@ -201,26 +194,6 @@ impl Adding<'_> {
         extents.resize(rank, 1);
         let reshape = Reshape { shape: Shape::new(extents) };
         Ok(self.graph.add_single(reshape.into(), &[value], self.site)?)
-    }
-
-    /// Each sample's losses times its weight, whatever axes follow the batch.
-    fn weighted(
-        &mut self,
-        each: ValueId,
-        predictions: ValueId,
-    ) -> Result<(ValueId, Option<ValueId>), TrainError> {
-        if !self.head.sample_weights && self.purpose == Purpose::Training {
-            return Ok((each, None));
-        }
-        let (samples, rank) = (self.graph.tensor(predictions).shape[0], self.graph.tensor(each).shape.rank());
-        let least = if self.head.sample_weights { 2 } else { 1 };
-        if rank == 0 || self.graph.tensor(predictions).shape.rank() < least {
-            return Err(TrainError::NoSamples { name: self.head.name.clone() });
-        }
-        let weights = self.input("sample_weight", TensorType::f32([samples]))?;
-        let shaped = self.with_rank(weights, rank)?;
-        let weighted = self.graph.add_single(Binary::Multiply.into(), &[each, shaped], self.site)?;
-        Ok((weighted, Some(weights)))
     }
 
     fn input(&mut self, what: &str, tensor: TensorType) -> Result<ValueId, TrainError> {

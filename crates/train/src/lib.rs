@@ -30,8 +30,8 @@ pub use gate::{Gate, Gated, gated, gated_updates};
 pub use gradient::differentiate;
 pub use head::HeadValues;
 pub use lever::{Allowed, Change, Lever};
-pub use loss::Loss;
-pub use objective::{Head, Objective};
+pub use loss::{Axes, Loss};
+pub use objective::{Head, LossReduction, Objective};
 pub use optimizer::{Follow, Muon, Optimizer};
 pub use penalties::Added;
 pub use precision::Precision;
@@ -101,6 +101,16 @@ pub enum TrainError {
         mask: Shape,
         /// The shape of its losses.
         rows: Shape,
+    },
+    /// A loss that does not go with its predictions.
+    #[error("the loss {loss} of `{name}` {why}")]
+    Unfit {
+        /// The output.
+        name: String,
+        /// The loss.
+        loss: String,
+        /// What is in the way.
+        why: String,
     },
     /// The forward graph has no input that examples could be written to.
     #[error("the graph has no input for samples")]

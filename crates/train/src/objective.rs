@@ -1,8 +1,9 @@
 //! What training makes small: a weighted sum of losses, one for each output that is trained.
 //!
 //! The arithmetic is Keras's. The loss of a head is the mean over the elements of its per-sample losses; with sample
-//! weights these are multiplied by them first, and still divided by how many there are, not by the sum of the weights.
-//! The total is `sum(weight * loss)`. An output without a head is not trained.
+//! weights these are multiplied by them first, and still divided by how many there are, not by the sum of the weights,
+//! unless the head's reduction says otherwise. The total is `sum(weight * loss)`. An output without a head is not
+//! trained.
 
 use crate::{Loss, TrainError};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,30 @@ pub struct Head {
     pub weight: f32,
     /// Whether each sample has a weight of its own: an input `f32[batch]`.
     pub sample_weights: bool,
+    /// The axis of the predictions that the loss looks along, as Keras counts it.
+    #[serde(default = "last")]
+    pub axis: i32,
+    /// How the losses of a batch become one number.
+    #[serde(default)]
+    pub reduction: LossReduction,
+}
+
+/// How the losses of a batch become one number, by Keras's names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossReduction {
+    /// The mean over all that count; weights of samples do not change by what is divided.
+    #[default]
+    SumOverBatchSize,
+    /// The sum.
+    Sum,
+    /// The sum divided by that of the weights of samples, where they have some.
+    MeanWithSampleWeight,
+}
+
+/// The last axis.
+fn last() -> i32 {
+    -1
 }
 
 impl Objective {
@@ -39,7 +64,9 @@ impl Objective {
     /// The one loss of all of so many outputs, if they have the same and count the same.
     pub fn only_loss(&self, outputs: usize) -> Option<Loss> {
         let first = self.heads.first().filter(|_| self.heads.len() == outputs)?;
-        let same = |head: &Head| (head.loss, head.weight) == (first.loss, 1.0) && !head.sample_weights;
+        let same = |head: &Head| {
+            (head.loss, head.weight) == (first.loss, 1.0) && !head.sample_weights && head.is_plain()
+        };
         self.heads.iter().all(same).then_some(first.loss)
     }
 
@@ -76,7 +103,23 @@ impl Objective {
 impl Head {
     /// An output that counts once, with samples that count the same.
     pub fn new(output: usize, name: impl Into<String>, loss: Loss) -> Self {
-        Self { output, name: name.into(), loss, weight: 1.0, sample_weights: false }
+        let (axis, reduction) = (last(), LossReduction::default());
+        Self { output, name: name.into(), loss, weight: 1.0, sample_weights: false, axis, reduction }
+    }
+
+    /// What lets the samples of a batch see each other in the loss, if they do: parts of a batch come to another loss
+    /// then.
+    pub fn mixing(&self) -> Option<&'static str> {
+        match self.reduction {
+            LossReduction::SumOverBatchSize => self.loss.mixing(),
+            LossReduction::Sum => Some("a sum over the losses of a batch"),
+            LossReduction::MeanWithSampleWeight => Some("a mean by the weights of a batch's samples"),
+        }
+    }
+
+    /// Whether its losses look along the last axis and become their mean.
+    pub fn is_plain(&self) -> bool {
+        (self.axis, self.reduction) == (last(), LossReduction::default())
     }
 
     /// The same with another weight.
@@ -117,6 +160,9 @@ mod tests {
         let two = Objective::everywhere(["a", "b"], MSE);
         assert_eq!(two.only_loss(2), Some(MSE));
         assert_eq!(two.clone().with_sample_weights().only_loss(2), None);
+        let mut summed = two.clone();
+        summed.heads[1].reduction = LossReduction::Sum;
+        assert_eq!(summed.only_loss(2), None);
         let mut mixed = two;
         mixed.heads[1].loss = Loss::MeanAbsoluteError;
         assert_eq!(mixed.only_loss(2), None);

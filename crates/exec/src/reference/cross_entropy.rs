@@ -86,11 +86,10 @@ fn loss(op: &CrossEntropy, p: &[f64], t: &[f64]) -> f64 {
 }
 
 /// The derivative of the row's loss with respect to each prediction.
+/// From logits, targets are taken to add up to 1 whatever they do, as TensorFlow does it.
 fn slope(op: &CrossEntropy, p: &[f64], t: &[f64]) -> Vec<f64> {
-    let of_logits = |logits: &[f64]| -> Vec<f64> {
-        let total: f64 = t.iter().sum();
-        softmax(logits).iter().zip(t).map(|(s, t)| s * total - t).collect()
-    };
+    let of_logits =
+        |logits: &[f64]| -> Vec<f64> { softmax(logits).iter().zip(t).map(|(s, t)| s - t).collect() };
     match (op.targets, op.from_logits) {
         (Targets::Sparse | Targets::Categorical, true) => of_logits(p),
         (Targets::Sparse, false) => {

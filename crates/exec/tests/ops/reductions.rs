@@ -138,12 +138,38 @@ fn cross_entropies(shape: &[usize]) -> Vec<(CrossEntropy, [Tensor; 2])> {
             };
             let truth = match targets {
                 Targets::Sparse => random_ids(rows, 2, *classes as u64),
+                // From logits the gradient is that of distributions, as TensorFlow's is.
+                Targets::Categorical if from_logits => distributions(random_in(shape, 3, 0.1, 1.0)),
                 Targets::Categorical | Targets::Binary => random_in(shape, 3, 0.0, 1.0),
             };
             cases.push((CrossEntropy { targets, from_logits }, [predictions, truth]));
         }
     }
     cases
+}
+
+/// Rows that add up to 1.
+fn distributions(mut rows: Tensor) -> Tensor {
+    let classes = rows.shape().last();
+    for row in rows.data.chunks_exact_mut(classes) {
+        let sum: f64 = row.iter().sum();
+        row.iter_mut().for_each(|share| *share /= sum);
+    }
+    rows
+}
+
+#[test]
+fn targets_that_are_no_distribution_have_tensorflow_s_gradient() {
+    let op = CrossEntropy { targets: Targets::Categorical, from_logits: true };
+    let [z, t] = [Tensor::f32([1, 3], [0.3, -0.2, 0.5]), Tensor::f32([1, 3], [0.2, 0.9, 0.4])];
+    let gradient = CrossEntropyGradient(op);
+    let found =
+        plimsoll_exec::reference::run(&gradient.into(), &[&z, &t, &Tensor::f32([1], [1.0])]).remove(0);
+    // `tf.nn.softmax_cross_entropy_with_logits` of TensorFlow 2.21.
+    for (found, wanted) in found.data.iter().zip([0.1536151, -0.6855216, 0.03190646]) {
+        assert!((found - wanted).abs() < 1e-6, "{found}, not {wanted}");
+    }
+    Case::new(gradient, [z, t, random(&[1], 1)]).check_kernel();
 }
 
 #[test]

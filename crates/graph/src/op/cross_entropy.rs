@@ -30,7 +30,8 @@ pub struct CrossEntropy {
     pub from_logits: bool,
 }
 
-/// `(predictions, targets, dloss [...]) -> dpredictions` of [`CrossEntropy`].
+/// `(predictions, targets, dloss [...]) -> dpredictions` of [`CrossEntropy`]. From logits, categorical targets are
+/// taken to add up to 1, whatever they do: `dloss (softmax - t)`, as TensorFlow's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossEntropyGradient(pub CrossEntropy);
 

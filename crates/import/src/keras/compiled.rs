@@ -35,8 +35,8 @@ pub enum ForOutputs<T> {
     Named(Vec<(String, T)>),
 }
 
-/// Settings of Muon that may be switched off by a null.
-const MEANT: [&str; 3] = ["weight_decay", "adam_weight_decay", "rms_rate"];
+/// Settings of Muon, and the reduction of losses, that may be switched off by a null.
+const MEANT: [&str; 4] = ["weight_decay", "adam_weight_decay", "rms_rate", "reduction"];
 
 impl Setting {
     /// Reads what Keras writes for a loss, an optimizer or a schedule.
@@ -153,6 +153,9 @@ mod tests {
         let function =
             json!({"module": "builtins", "class_name": "function", "config": "mean_absolute_error"});
         assert_eq!(names(function), ForOutputs::All(known("mean_absolute_error")));
+        let whole = json!({"module": "keras.losses", "class_name": "Dice", "config": {"reduction": null, "axis": null}});
+        let whole = Setting::read(&whole);
+        assert_eq!((whole.field("reduction"), whole.field("axis")), (Some(&Value::Null), None));
         let listed = ForOutputs::Listed(vec![known("mse"), None, known("huber")]);
         assert_eq!(names(json!(["mse", null, huber])), listed);
         assert_eq!(names(json!({"class_name": "__tuple__", "items": ["mse", null, huber]})), listed);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// A serialized object: a layer, an initializer, an optimizer.
 pub(super) struct Object<'a> {
     pub(super) class: &'a str,
-    /// Empty in files of Keras 2.
+    /// Empty in files of Keras 2. A class that was registered has the name it was registered by.
     pub(super) module: &'a str,
     pub(super) config: &'a Map<String, Value>,
 }
@@ -33,7 +33,8 @@ impl<'a> Object<'a> {
         let broken = || KerasError::Config(format!("{} is no object with a class", shortened(value)));
         let class = value.get("class_name").and_then(Value::as_str).ok_or_else(broken)?;
         let config = value.get("config").and_then(Value::as_object).ok_or_else(broken)?;
-        let module = value.get("module").and_then(Value::as_str).unwrap_or_default();
+        let said = |key: &str| value.get(key).and_then(Value::as_str);
+        let module = said("module").or(said("registered_name")).unwrap_or_default();
         Ok(Self { class, module, config })
     }
 

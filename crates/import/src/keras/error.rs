@@ -16,6 +16,8 @@ pub enum KerasError {
     TooLarge { what: String, found: u64, most: u64 },
     #[error("the configuration is broken: {0}")]
     Config(String),
+    #[error("the model was saved before it knew the shape of its input")]
+    Unbuilt,
     #[error("layer `{path}` ({class}): {problem}")]
     Layer { path: String, class: String, problem: String, hint: Option<String> },
     #[error("input `{input}` has the shape {shape}, of which some extents are not known")]
@@ -36,6 +38,9 @@ impl KerasError {
         match self {
             Self::Layer { hint, .. } => hint.clone(),
             Self::Io(error) => plimsoll_state::input_file::hint(error).map(str::to_string),
+            Self::Unbuilt => Some(
+                "let it begin with keras.Input(shape), or call it on samples, and save it again".to_string(),
+            ),
             Self::Size { .. } => {
                 Some("write the size behind the file, such as model.keras@224 for images".to_string())
             }

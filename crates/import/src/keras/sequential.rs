@@ -57,7 +57,5 @@ fn own_input<'a>(
     let first = layers.first();
     let shape = object.config.get("build_input_shape").filter(|shape| !shape.is_null());
     let shape = shape.or(first.and_then(|first| first.object.config.get("batch_input_shape")));
-    let unbuilt =
-        || KerasError::Config("the model was saved before it knew the shape of its input".to_string());
-    assembly.add_input_of(shape.ok_or_else(unbuilt)?, first.map_or("input", |first| first.name))
+    assembly.add_input_of(shape.ok_or(KerasError::Unbuilt)?, first.map_or("input", |first| first.name))
 }

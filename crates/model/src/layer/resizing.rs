@@ -1,8 +1,8 @@
 //! Images at another size.
 
 use super::{Context, Lowered, Signal};
-use plimsoll_graph::op::{Interpolation, Pad, Resize2d, Slice};
-use plimsoll_graph::{ShapeError, ValueId};
+use plimsoll_graph::op::{Interpolation, Pad, Resize2d, Slice, Unary};
+use plimsoll_graph::{ElementType, ShapeError, ValueId};
 use serde::{Deserialize, Serialize};
 
 /// The image at a given size.
@@ -53,6 +53,12 @@ impl Resizing {
 
     pub(super) fn lower(&self, at: &mut Context<'_>, inputs: &[Signal]) -> Lowered {
         let [x] = at.operands(inputs)?;
+        let whole = at.element(x.value) == ElementType::I32;
+        let between = !matches!(self.interpolation, Interpolation::Nearest | Interpolation::Bilinear);
+        if whole && between {
+            let problem = format!("{:?} of integers leaves what they can hold", self.interpolation);
+            return Err(at.refusal(&[x.value], problem));
+        }
         let x = at.float(x.value)?;
         let size = [self.height, self.width];
         let fitted = match self.aspect {
@@ -61,7 +67,9 @@ impl Resizing {
             Aspect::Pad(value) => padded(at, x, size, value)?,
         };
         let resize = Resize2d { interpolation: self.interpolation, antialias: self.antialias, size };
-        Ok(Signal::bare(at.op(resize, &[fitted])?))
+        let resized = at.op(resize, &[fitted])?;
+        // Pixels that are integers stay integers.
+        Ok(Signal::bare(if whole { at.op(Unary::Round, &[resized])? } else { resized }))
     }
 }
 

@@ -91,7 +91,7 @@ impl Case {
         let samples = self.samples()?;
         self.weigh(&mut opened);
         let mut trainer = ways::whole(&opened, self.steps)?;
-        trainer.read_weights(&keras).map_err(at("weights"))?;
+        trainer.read_model(&keras, &opened.job.descent()).map_err(at("weights"))?;
         let test = trainer.evaluate(&samples).map_err(at("evaluate"))?;
         answer.evaluated = Some(test.loss);
         let data = trainer.bind(&samples).map_err(at("data"))?;
@@ -101,7 +101,7 @@ impl Case {
             answer.losses.push(trainer.step(step, &data, &order).map_err(at("step"))?.loss);
         }
         if let Some(path) = &self.save {
-            trainer.write_weights(&keras, path).map_err(at("save"))?;
+            trainer.write_model(&keras, &opened.job.descent(), path).map_err(at("save"))?;
         }
         if self.ways {
             ways::compare(&opened, &keras, &samples, &trainer, &mut answer.ways)?;

@@ -55,7 +55,7 @@ pub fn compare(
 ) -> Result<(), Refused> {
     let known = persistent(whole)?;
     let steps = whole.state().step;
-    let mixes = opened.job.model.mixing().map_err(at("plan"))?.is_some();
+    let mixes = opened.job.mixing().map_err(at("plan"))?.is_some();
     if !mixes && opened.job.batch > 1 {
         let job = Job { micro_batches: 2, ..opened.job.clone() };
         ways.insert("micro-batches", planned(opened, job.prepare(), keras, samples, steps, &known)?);
@@ -85,7 +85,7 @@ fn planned(
         Ok(trainer) => trainer,
         Err(error) => return Ok(Way { refused: Some(error.to_string()), ..Way::default() }),
     };
-    trainer.read_weights(keras).map_err(at("weights"))?;
+    trainer.read_model(keras, &opened.job.descent()).map_err(at("weights"))?;
     let data = trainer.bind(samples).map_err(at("data"))?;
     let order: Vec<usize> = (0..opened.job.batch).collect();
     let mut way = Way::default();
@@ -111,7 +111,7 @@ fn eager(
     let device = Device::host(Bytes::mib(1024));
     let mut trainer =
         EagerTrainer::new(vec![prepared], &device, run(opened, steps), options).map_err(at("eager"))?;
-    trainer.read_weights(keras).map_err(at("weights"))?;
+    trainer.read_model(keras, &opened.job.descent()).map_err(at("weights"))?;
     let data = trainer.bind(samples).map_err(at("data"))?;
     let order: Vec<usize> = (0..opened.job.batch).collect();
     let mut way = Way::default();

@@ -1,6 +1,8 @@
 //! Samples whose fields are known to be what a graph is written with.
 
 use super::{DataError, Elements, Field, FieldKind, Samples, Slot, Wanted};
+use plimsoll_graph::Shape;
+use plimsoll_train::Loss;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -71,6 +73,13 @@ impl<'a> Bound<'a> {
     /// Writes what a slot wants of a sample.
     pub(crate) fn write(&self, slot: usize, sample: usize, into: Elements<'_>) {
         match (self.fields[slot], into) {
+            (Some(field), Elements::I32(into)) => {
+                let given = self.samples.fields()[field].shape.as_ref();
+                let given = given.map_or(into.len(), |shape| shape.elements().min(into.len()));
+                let (labels, rest) = into.split_at_mut(given);
+                self.samples.write(field, sample, Elements::I32(labels));
+                rest.fill(0);
+            }
             (Some(field), into) => self.samples.write(field, sample, into),
             (None, Elements::F32(into)) => into.fill(1.0),
             (None, Elements::I32(_)) => unreachable!("weights are float32"),
@@ -91,7 +100,7 @@ fn find(slot: &Slot, wanted: &Wanted, fields: &[Field]) -> Result<Option<usize>,
         wanted.slots.iter().filter(|other| other.kind == slot.kind).count() == 1 && of_kind().count() == 1;
     let found = of_kind().find(|(_, field)| is_alone || field.name == slot.name);
     match found {
-        Some((position, field)) if field.is(&slot.tensor) => Ok(Some(position)),
+        Some((position, field)) if field.is(&slot.tensor) || is_shorter(slot, field) => Ok(Some(position)),
         Some((_, field)) => {
             Err(DataError::WrongType { field: field.to_string(), wanted: slot.tensor.clone() })
         }
@@ -102,4 +111,11 @@ fn find(slot: &Slot, wanted: &Wanted, fields: &[Field]) -> Result<Option<usize>,
             Err(DataError::Missing { wanted: wanted.to_string(), fields })
         }
     }
+}
+
+/// Whether a field has fewer labels than could be, and the loss takes what is missing for none.
+fn is_shorter(slot: &Slot, field: &Field) -> bool {
+    let fills_up = slot.kind == FieldKind::Target && slot.loss.is_some_and(Loss::fills_targets_up);
+    let fewer = |shape: &Shape| shape.rank() == 1 && shape.elements() < slot.tensor.shape.elements();
+    fills_up && field.element == slot.tensor.element && field.shape.as_ref().is_some_and(fewer)
 }

@@ -72,7 +72,8 @@ impl Wanted {
         };
         let of_inputs = inputs.iter().map(|&id| one(FieldKind::Input, &graph.value(id).name, id));
         let of_heads = heads.iter().flat_map(|head| {
-            let (below, loss) = (graph.tensor(head.predictions).shape.last(), Some(head.kind));
+            let classes = graph.tensor(head.predictions).shape.last();
+            let (below, loss) = (head.kind.classes(classes), Some(head.kind));
             let target = Slot { below, loss, ..one(FieldKind::Target, &head.output, head.targets) };
             let weights = head.sample_weights.map(|id| one(FieldKind::SampleWeight, &head.output, id));
             [target].into_iter().chain(weights.map(|slot| Slot { optional, ..slot }))

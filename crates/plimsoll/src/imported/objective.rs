@@ -3,14 +3,15 @@
 
 use plimsoll_import::keras::{Compiled, ForOutputs, Setting};
 use plimsoll_model::Model;
-use plimsoll_train::{Head, Loss, Objective};
+use plimsoll_train::{Head, Loss, LossReduction, Objective};
 use serde_json::Value;
 
 /// The losses that are known, as Keras names them.
 pub const LOSSES: &str = "sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, \
                           binary_focal_crossentropy, categorical_focal_crossentropy, mean_squared_error, \
                           mean_absolute_error, mean_absolute_percentage_error, mean_squared_logarithmic_error, huber, \
-                          log_cosh, cosine_similarity, kl_divergence, poisson, hinge, squared_hinge, categorical_hinge";
+                          log_cosh, cosine_similarity, kl_divergence, poisson, hinge, squared_hinge, \
+                          categorical_hinge, dice, tversky, circle, ctc, categorical_generalized_cross_entropy";
 
 /// What a model was compiled to minimize, if it was, or why it cannot be used. An output whose loss is `None`, or which
 /// a dictionary does not name, is not trained.
@@ -19,8 +20,7 @@ pub fn objective(compiled: &Compiled, model: &Model) -> Result<Option<Objective>
     let mut heads = Vec::new();
     for (output, setting) in for_each_output(losses, model, "losses")?.into_iter().enumerate() {
         if let Some(setting) = setting.and_then(Option::as_ref) {
-            let name = model.outputs[output].name.clone();
-            heads.push(Head::new(output, name, loss(setting)?));
+            heads.push(head(setting, output, model.outputs[output].name.clone())?);
         }
     }
     if heads.is_empty() {
@@ -85,27 +85,47 @@ fn weigh(
     Ok(())
 }
 
-/// The loss that a setting names, or why it cannot be used.
+/// The loss that a setting names for an output, or why it cannot be used.
+fn head(setting: &Setting, output: usize, name: String) -> Result<Head, String> {
+    let refused = |argument: &str, value: &Value| {
+        format!("the loss {} has {argument}={value}, which is not supported", setting.name)
+    };
+    let mut head = Head::new(output, name, loss(setting)?);
+    if let Some(value) = setting.field("reduction") {
+        head.reduction = match value.as_str() {
+            Some("sum_over_batch_size" | "auto" | "mean") => LossReduction::SumOverBatchSize,
+            Some("sum") => LossReduction::Sum,
+            Some("mean_with_sample_weight") => LossReduction::MeanWithSampleWeight,
+            _ => return Err(refused("reduction", value)),
+        };
+    }
+    if let Some(value) = setting.field("axis").filter(|_| !has_axes(setting)) {
+        let axis = value.as_i64().and_then(|axis| i32::try_from(axis).ok());
+        head.axis = axis.ok_or_else(|| refused("axis", value))?;
+        if head.axis != -1 && setting.field("label_smoothing").and_then(Value::as_f64).unwrap_or(0.0) != 0.0 {
+            // Keras smooths by the extent of the last axis, whatever the axis of the classes.
+            return Err(refused("label_smoothing and axis", value));
+        }
+    }
+    Ok(head)
+}
+
+/// Whether a loss sums over axes of its own, rather than looking along one.
+fn has_axes(setting: &Setting) -> bool {
+    matches!(setting.name.as_str(), "dice" | "tversky")
+}
+
 fn loss(setting: &Setting) -> Result<Loss, String> {
     let name = setting.name.as_str();
-    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-        return Err(format!("the loss {name} is not supported: {why}"));
-    }
     let idle = |key: &str, value: &Value| match key {
-        "name" | "dtype" | "fn" => true,
-        "reduction" => matches!(value.as_str(), Some("sum_over_batch_size" | "auto" | "mean")),
-        "axis" => value.as_i64() == Some(-1),
+        "name" | "dtype" | "fn" | "reduction" => true,
+        "axis" => !has_axes(setting),
         _ => value.is_null(),
     };
     let mut arguments = Vec::new();
     for (key, value) in setting.fields.iter().filter(|(key, value)| !idle(key, value)) {
-        let text = match value {
-            Value::Bool(true) => "True".to_string(),
-            Value::Bool(false) => "False".to_string(),
-            other => other.to_string(),
-        };
-        let argument = format!("{key}={text}");
-        if key == "reduction" || Loss::parse(&format!("{name}({argument})")).is_none() {
+        let argument = format!("{key}={}", argument(value));
+        if Loss::parse(&format!("{name}({argument})")).is_none() {
             return match Loss::parse(name) {
                 Some(_) => Err(format!("the loss {name} has {argument}, which is not supported")),
                 None => Err(format!("the loss {name} is not supported")),
@@ -118,14 +138,15 @@ fn loss(setting: &Setting) -> Result<Loss, String> {
     Loss::parse(&text).ok_or_else(|| format!("the loss {name} is not supported"))
 }
 
-/// Losses of Keras that are known and refused, and why.
-const REFUSED: [(&str, &str); 5] = [
-    ("dice", "it is one number for a whole batch, which cannot be cut or filled up"),
-    ("tversky", "it is one number for a whole batch, which cannot be cut or filled up"),
-    ("circle", "it compares the samples of a batch with each other"),
-    ("ctc", "it sums over alignments, for which there is no op"),
-    ("categorical_generalized_cross_entropy", "there is no op that picks the probability of a class"),
-];
+/// A setting as Python writes it; a tuple is a list.
+fn argument(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "True".to_string(),
+        Value::Bool(false) => "False".to_string(),
+        Value::Object(tuple) if tuple.contains_key("items") => tuple["items"].to_string(),
+        other => other.to_string(),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -149,11 +170,20 @@ mod tests {
         let smoothed = json!({"label_smoothing": 0.1, "from_logits": false, "axis": -1});
         let smoothed = loss(&setting("categorical_crossentropy", smoothed)).unwrap();
         assert_eq!(smoothed.to_string(), "categorical_crossentropy(label_smoothing=0.1)");
-        let sum = loss(&setting("mean_squared_error", json!({"reduction": "sum"})));
-        assert!(sum.unwrap_err().contains("reduction=\"sum\""));
-        let other = loss(&setting("binary_crossentropy", json!({"axis": 1})));
-        assert!(other.unwrap_err().contains("axis=1"));
-        assert!(loss(&setting("dice", json!({"axis": null}))).unwrap_err().contains("whole batch"));
+        let head = |name: &str, fields: Value| head(&setting(name, fields), 0, "out".to_string());
+        let sum = head("mean_squared_error", json!({"reduction": "sum"})).unwrap();
+        assert_eq!(sum.reduction, LossReduction::Sum);
+        for none in [json!("none"), json!(null)] {
+            let refused = head("mean_squared_error", json!({"reduction": none})).unwrap_err();
+            assert!(refused.contains(&format!("reduction={none}")));
+        }
+        assert_eq!(head("binary_crossentropy", json!({"axis": 1})).unwrap().axis, 1);
+        let smoothed = head("categorical_crossentropy", json!({"axis": 1, "label_smoothing": 0.1}));
+        assert!(smoothed.unwrap_err().contains("label_smoothing"));
+        let tuple = json!({"axis": {"class_name": "__tuple__", "items": [1, 2]}, "alpha": 0.3});
+        let tversky = loss(&setting("tversky", tuple)).unwrap();
+        assert_eq!(tversky.to_string(), "tversky(alpha=0.3, axis=[1, 2])");
+        assert_eq!(loss(&setting("dice", json!({}))).unwrap().to_string(), "dice");
         assert!(loss(&setting("own", json!({}))).unwrap_err().contains("own"));
     }
 
@@ -205,7 +235,7 @@ mod tests {
         let listed = |names: &[&str]| ForOutputs::Listed(names.iter().map(|name| named(name)).collect());
         let refused = |loss, weights| read(loss, weights).unwrap_err();
         assert!(refused(listed(&["mse"]), None).contains("1 losses for 2 outputs"));
-        assert!(refused(listed(&["mse", "dice"]), None).contains("dice"));
+        assert!(refused(listed(&["mse", "jaccard"]), None).contains("jaccard"));
         let other = ForOutputs::Named(vec![("other".to_string(), named("mse"))]);
         assert!(refused(other, None).contains("`other`; the outputs are class, age"));
         assert!(refused(ForOutputs::All(None), None).contains("none of the outputs"));

@@ -172,6 +172,53 @@ def all_losses():
     return model
 
 
+def whole():
+    """Losses in which the samples of a batch meet, sums and means by weights, and losses that look along another axis; every output has layers of its own."""
+    x, words = L.Input((9,), name="measured"), L.Input((6,), dtype="int32", name="words")
+    K = keras.losses
+    image = lambda name, activation, classes=2: L.Activation(activation, name=name)(L.Reshape((4, 3, classes))(L.Dense(12 * classes)(x)))
+    steps = lambda name, activation: L.Activation(activation, name=name)(L.Reshape((3, 4))(L.Dense(12)(x)))
+    dense = lambda name, activation=None, units=4: L.Dense(units, activation=activation, name=name)(x)
+    tags = lambda name: L.Dense(3, activation="softmax", name=name)(L.Embedding(IDS, 4, mask_zero=True)(words))
+    heads = {
+        "dice": (image("dice", "sigmoid"), K.Dice()),
+        "dice_each": (image("dice_each", "softmax", 3), K.Dice(axis=(1, 2, 3))),
+        "dice_classes": (image("dice_classes", "sigmoid"), K.Dice(axis=[1, 2])),
+        "tversky": (image("tversky", "sigmoid"), K.Tversky(alpha=0.3, beta=0.7)),
+        "tversky_each": (image("tversky_each", "sigmoid"), K.Tversky(alpha=0.8, beta=0.4, axis=[1, 2, -1])),
+        "dice_sum": (dense("dice_sum", "sigmoid"), K.Dice(reduction="sum")),
+        "circle": (L.UnitNormalization(name="circle")(dense("embedded")), K.Circle()),
+        "circle_all": (dense("circle_all", "tanh"), K.Circle(gamma=20.0, margin=0.2, remove_diagonal=False)),
+        "circle_sum": (dense("circle_sum", "tanh"), K.Circle(gamma=10.0, reduction="sum")),
+        "ctc": (L.Reshape((7, 4), name="ctc")(L.Dense(28)(x)), K.CTC()),
+        "ctc_sum": (L.Reshape((3, 5), name="ctc_sum")(L.Dense(15)(x)), K.CTC(reduction="sum")),
+        "generalized": (dense("generalized", "softmax"), K.CategoricalGeneralizedCrossEntropy(q=0.7)),
+        "squares_sum": (dense("squares_sum"), K.MeanSquaredError(reduction="sum")),
+        "sparse_sum": (steps("sparse_sum", "softmax"), K.SparseCategoricalCrossentropy(reduction="sum")),
+        "sizes_by_weight": (dense("sizes_by_weight"), K.MeanAbsoluteError(reduction="mean_with_sample_weight")),
+        "categorical_by_weight": (steps("categorical_by_weight", "softmax"), K.CategoricalCrossentropy(reduction="mean_with_sample_weight")),
+        "categorical_along": (L.Softmax(axis=1, name="categorical_along")(steps("logits", "linear")), K.CategoricalCrossentropy(axis=1)),
+        "categorical_logits_along": (steps("categorical_logits_along", "linear"), K.CategoricalCrossentropy(from_logits=True, axis=1)),
+        "categorical_focal_along": (steps("categorical_focal_along", "softmax"), K.CategoricalFocalCrossentropy(axis=-2)),
+        "binary_along": (steps("binary_along", "sigmoid"), K.BinaryCrossentropy(axis=1, label_smoothing=0.0)),
+        "binary_focal_along": (steps("binary_focal_along", "sigmoid"), K.BinaryFocalCrossentropy(axis=1)),
+        "sparse_masked_sum": (tags("sparse_masked_sum"), K.SparseCategoricalCrossentropy(reduction="sum")),
+        "sparse_masked_by_weight": (tags("sparse_masked_by_weight"), K.SparseCategoricalCrossentropy(reduction="mean_with_sample_weight")),
+    }
+    model = keras.Model([x, words], [output for output, _ in heads.values()], name="whole")
+    model.compile(keras.optimizers.SGD(0.001), {name: loss for name, (_, loss) in heads.items()})
+    return model
+
+
+def several():
+    """Several numbers for a whole batch, which cannot be weighed by samples."""
+    i = L.Input((9,), name="measured")
+    image = lambda name: L.Activation("sigmoid", name=name)(L.Reshape((2, 3, 2))(L.Dense(12)(i)))
+    model = keras.Model(i, [image("dice_classes"), image("dice_sum"), image("tversky_rows")], name="several")
+    model.compile(keras.optimizers.SGD(0.1), [keras.losses.Dice(axis=(0, 1, 2)), keras.losses.Dice(axis=[0, -1], reduction="sum"), keras.losses.Tversky(axis=0)])
+    return model
+
+
 LOSSES = {
     "sparse": lambda logits: keras.losses.SparseCategoricalCrossentropy(from_logits=logits),
     "categorical": lambda logits: keras.losses.CategoricalCrossentropy(from_logits=logits),
@@ -225,8 +272,28 @@ def loss_of(model, name, position):
     return "" if said is None else keras.losses.get(said).__class__.__name__ + str(getattr(said, "name", said))
 
 
+def losses_rank(model, name, position, rank):
+    """How many axes the losses of an output have before they become one number; weights have as many."""
+    said = model._compile_loss._user_loss
+    said = said.get(name) if isinstance(said, dict) else None
+    if isinstance(said, keras.losses.CTC):
+        return 1
+    if not isinstance(said, (keras.losses.Dice, keras.losses.Tversky)):
+        return rank - 1
+    axes = said.axis if isinstance(said.axis, (list, tuple)) else [said.axis]
+    return max(1, rank - len(axes)) if said.axis is not None else 1
+
+
 def target(random, loss, shape):
-    if "parse" in loss:
+    if "CTC" in loss:
+        # Labels from 1 on, twice the same among them, filled up with 0; fewer than there are steps.
+        labels = random.integers(1, shape[-1], (shape[0], shape[1] // 2 + 1))
+        return np.where(np.arange(labels.shape[1]) < random.integers(0, shape[1] // 2 + 1, (shape[0], 1)), labels, 0).astype(np.int32)
+    if "ircle" in loss:
+        return random.integers(0, 3, shape[:-1]).astype(np.int32)
+    if "Dice" in loss or "Tversky" in loss:
+        return random.integers(0, 2, shape).astype(np.float32)
+    if "parse" in loss or "Generalized" in loss:
         return random.integers(0, shape[-1], shape[:-1]).astype(np.int32)
     if "ategorical" in loss:
         y = random.uniform(0.1, 1, shape)
@@ -267,8 +334,7 @@ def run(model, file, weighted, batch, random):
         y.append(target(random, loss, (batch,) + tuple(tensor.shape[1:])))
         w = random.uniform(0.1, 2, batch).astype(np.float32)
         # Keras wants as many axes as losses have.
-        losses_rank = len(tensor.shape) - 1
-        weights.append(w.reshape((batch,) + (1,) * (losses_rank - 1)))
+        weights.append(w.reshape((batch,) + (1,) * (losses_rank(model, name, position, len(tensor.shape)) - 1)))
         if loss:
             fields.append(field("target", name, y[-1]))
             if weighted:
@@ -287,7 +353,7 @@ def make(models, folder):
     cases = []
     for number, (build, ends) in enumerate(models):
         for end in ends:
-            for weighted in [False, True]:
+            for weighted in [False] if build is several else [False, True]:
                 # The same model again; Keras 3.15 cannot load all that it saves as HDF5.
                 keras.backend.clear_session()
                 keras.utils.set_random_seed(number)
@@ -305,7 +371,7 @@ def main():
         folder = pathlib.Path(sys.argv[1])
         folder.mkdir(exist_ok=True)
         return make([(lambda number=number: drawn(np.random.default_rng(number), number), ["keras"]) for number in range(int(sys.argv[2]))], folder)
-    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"]), (masks, ["keras"]), (all_losses, ["keras"])], HERE)
+    make([(classes_and_ages, ["keras", "h5"]), (listed, ["keras", "h5"]), (keyed, ["keras"]), (same, ["keras"]), (behind, ["keras"]), (masks, ["keras"]), (all_losses, ["keras"]), (whole, ["keras"]), (several, ["keras"])], HERE)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ impl CpuKernel for CrossEntropyGradient {
                     dp[label] -= dloss;
                 }
                 (Row::Distribution(t), true) => {
-                    softmax_gradient(p, dp, dloss * sum(t, |t| t));
+                    softmax_gradient(p, dp, dloss);
                     combine(dp, Side::Here, Side::Run(t), |dp, t| dp - dloss * t);
                 }
                 (Row::Label(label), false) => sparse_gradient(p, dp, label, dloss),
